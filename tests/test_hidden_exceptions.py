@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import operator
 import re
 import time
@@ -222,13 +223,22 @@ def test_an_error_in_what_the_test_handed_over_is_not_called_the_lines_own() -> 
 def test_where_an_error_arose_is_told_by_the_box() -> None:
     names: dict[str, Any] = {}
     cell = "def call(f):\n    return f(2)\n\ndef own():\n    return 1 / 0\n"
-    exec(compile(cell, "<ipython-input-1-abc>", "exec"), names)
+    name = "<ipython-input-1-abc>"
+    linecache.cache[name] = (len(cell), None, cell.splitlines(keepends=True), name)
+    exec(compile(cell, name, "exec"), names)
     exec(compile("def fails(x):\n    return x / 0\n", inside.PROBE, "exec"), names)
-    for run, below in ((lambda: names["call"](names["fails"]), True), (names["own"], False)):
+    # Code of an earlier lesson has no lines in this notebook: the line is the one that called it.
+    exec(compile("def earlier(x):\n    return x / 0\n", "<earlier lessons>", "exec"), names)
+    for run, line, below in (
+        (lambda: names["call"](names["fails"]), "return f(2)", True),
+        (lambda: names["call"](names["earlier"]), "return f(2)", False),
+        (names["own"], "return 1 / 0", False),
+    ):
         try:
             run()
         except ZeroDivisionError as error:
-            assert inside.describe(error)["below"] is below
+            said = inside.describe(error)
+            assert (said["line"], said["below"]) == (line, below)
 
 
 @pytest.mark.parametrize(

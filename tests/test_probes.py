@@ -13,6 +13,7 @@ from autograder.lesson.probes import (
     NOT_TEXT_BY_TEXT,
     NOT_THE_SAME_TWICE,
     ONLY_WITH_A_BATCH,
+    SAME_WITH_A_BATCH,
     property_seen,
 )
 
@@ -42,6 +43,7 @@ def seen(answer: str, check: str = CHECK) -> str:
         ("return x @ np.swapaxes(x, 0, 1)", NOT_TEXT_BY_TEXT),
         ("return x @ np.swapaxes(x, 1, 2)", ONLY_WITH_A_BATCH),
         ("batch, n, d = x.shape\n    return x @ x.swapaxes(-1, -2)", ONLY_WITH_A_BATCH),
+        ("return x @ x.swapaxes(-1, -2) + np.zeros((1, 1, 1))", SAME_WITH_A_BATCH),
         ("return x @ x.swapaxes(-1, -2) + np.random.rand()", NOT_THE_SAME_TWICE),
         ("x += 1\n    return x @ np.ones_like(x).swapaxes(-1, -2)", CHANGES_ITS_ARGUMENT),
         # Wrong with every number of axes, and text by text: nothing follows from the axes.

@@ -377,7 +377,7 @@ def test_a_notebook_names_the_line(student: Callable[..., list[str]]) -> None:
     check = 'assert_equal(double(2), 4, "Two.")\nchecks_passed("double")\n'
     *_, said, kept = student(wrong, check, "print(double(5), sorted(globals())[:0])")
     assert "Look at line 3 of your cell, `return x`" in said
-    assert "which variable is meant" in said
+    assert "which variable stands there" in said
     assert kept == "5 []"
 
 

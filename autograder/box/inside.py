@@ -240,7 +240,8 @@ def describe(error: BaseException) -> dict[str, Any]:
 
 def _line_of(error: BaseException) -> tuple[str, bool]:
     frames = [one for one in traceback.extract_tb(error.__traceback__) if in_a_cell(one.filename)]
-    cells = [frame for frame in frames if frame.filename != PROBE]
+    # Code of earlier lessons, which a line of this notebook calls, has no lines here.
+    cells = [frame for frame in frames if frame.filename != PROBE and frame.line]
     line = (cells[-1].line or "")[:MOST_ERROR_TEXT] if cells else ""
     return line, bool(cells) and frames[-1].filename == PROBE
 

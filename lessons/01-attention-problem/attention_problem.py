@@ -231,7 +231,7 @@ for cut in (1, 2, 4):
     assert_close(
         rnn_hidden_states(X[cut:], W_x, W_h, h0=read[cut - 1]),
         np.asarray(read)[cut:],
-        f"Reading on after {cut} words, from the state there as h0, has to give the states that "
+        f"Reading on after word number {cut}, from the state there as h0, has to give the states that "
         "reading all at once gives. h0 takes the place of the zeros before the first word, and is "
         "no row of the result.",
         against="in one reading",
@@ -1201,7 +1201,7 @@ with check("a batch of two", points=0.25):
         "A batch of two: row i of the weights belongs to values[i] alone. For one: a plain "
         "matrix product, weights @ values, makes every row meet every element of the batch.",
     )
-with check("leading axes that broadcast", points=0.5):
+with check("leading axes that broadcast: each as alone", points=0.5):
     three = np.stack([values, values + 10.0, -values])  # (3, 3, 2): three sets of values
     alone = [[weighted_average(one.copy(), some.copy()) for some in three] for one in batch[:2]]
     expected = np.array([[np.asarray(average) for average in row] for row in alone])
@@ -2235,7 +2235,7 @@ with check("all sentences", points=1):
     )
     found = mended_last_states([X.copy() for X in sentences], W_x.copy(), W_h.copy())
     assert_close(found, expected, message)
-with check("another order, and one twice", points=0.5):
+with check("another order, and one twice: each as alone", points=0.5):
     found = mended_last_states([sentences[i].copy() for i in (2, 2, 0)], W_x.copy(), W_h.copy())
     given = [([sentences[i].copy()], W_x.copy(), W_h.copy()) for i in (2, 2, 0)]
     alone = [mended_last_states(*one) for one in given]

@@ -213,7 +213,7 @@ with check("one score for each key", points=0.25, side=True):
     one_score = similarity_scores(query.copy(), keys[:1].copy())
     message = "One query, one key: one score, of shape (1,)."
     assert_equal(np.shape(one_score), (1,), message, name="the shape")
-with check("loud queries and keys", points=0.25, side=True):
+with check("query times 3, keys times 2: scores times 6", points=0.25, side=True):
     assert_close(
         similarity_scores(3 * query, 2 * keys),
         6 * np.asarray(four_scores),
@@ -243,7 +243,7 @@ with check("three queries", points=0.25):
         np.array([[5.0, -1.0], [3.0, 1.0], [2.0, 8.0]]),
         "Three queries at once: (3, d) and (n, d) give (3, n), one row of scores for each query.",
     )
-with check("batch axes that broadcast", points=0.5):
+with check("batch axes that broadcast: each as alone", points=0.5):
     # Three queries (3, 1, d) against four texts of two keys (4, n, d), and one query for all four.
     texts = np.stack([two_keys, -two_keys, two_keys[::-1] - 1, two_keys + 1])
     pairs = [[(one.copy(), text.copy()) for text in texts] for one in three_queries]
@@ -270,7 +270,7 @@ with check("a batch of two", points=0.5):
         "A batch of two: query (2, d) and keys (2, n, d) give (2, n). Each query meets the keys of its "
         "own batch.",
     )
-with check("whole numbers in both, or in the query alone", points=0.5):
+with check("whole numbers in query and keys, or in one of them", points=0.5):
     whole = similarity_scores(np.array([2, -1]), np.array([[3, 1], [0, 4], [1, 1]]))
     message = "Whole numbers are valid: the scores by hand are 5, -4 and 1."
     assert_close(np.asarray(whole) * 1.0, np.array([5.0, -4.0, 1.0]), message)
@@ -279,6 +279,12 @@ with check("whole numbers in both, or in the query alone", points=0.5):
         np.array([0.75, 3.0]),
         "A query (2, -1) of whole numbers and keys that are none: the scores by hand are 0.75 and "
         "3, and no score is rounded.",
+    )
+    assert_close(
+        similarity_scores(np.array([0.5, 1.5]), np.array([[2, -1], [1, 1]])),
+        np.array([-0.5, 2.0]),
+        "A query (0.5, 1.5) and keys (2, -1) and (1, 1) of whole numbers: the scores by hand are "
+        "-0.5 and 2, and neither the query nor a score is rounded.",
     )
 checks_passed("similarity_scores")
 
@@ -635,7 +641,7 @@ with check("as torch, and by hand", points=0.75):
         np.array([0.25, 0.75]),
         "By hand: the powers of e are 1 and 3, so the weights are 1/4 and 3/4.",
     )
-with check("an axis that is not the last", points=0.75):
+with check("another axis: as where it is the last one", points=0.75):
     box = rng.normal(size=(2, 3, 4))
     for axis in (0, 1, -2):  # as if that axis were the last one, by your own function
         turned = np.moveaxis(np.asarray(softmax(np.ascontiguousarray(np.moveaxis(box, axis, -1)))), -1, axis)
@@ -1222,7 +1228,7 @@ with check("very hot and very cold", points=0.5):
     largest = np.arange(4) == (keys[0] @ query[0]).argmax()
     message = "One query, temperature 1e-9: the key with the largest score has all the weight."
     assert_close(weights, largest * 1.0, message, name="the weights")
-with check("values with batch axes of their own", points=0.5):
+with check("values with batch axes: each as alone; the weights' shape", points=0.5):
     three = np.stack([values[0], -values[0], values[1]])
     given = query[0], keys[0]
     alone = [soft_lookup(*(x.copy() for x in (*given, one)))[0] for one in three]
@@ -2207,7 +2213,7 @@ with check("three sentences of three words", points=1):
             "sentence i stands at query i of sentence j."
         )
     assert_close(answers, by_torch, message, name="the answers")
-with check("sizes that differ", points=0.5, side=True):
+with check("one query in each of two sentences: as among the others", points=0.5, side=True):
     one, its_weights = mended_look_up(queries[:2, :1], keys[:2], values[:2], 0.7)
     message = (
         "One query in each of two sentences: it gets what your code gave it with the others. Where "

@@ -703,7 +703,7 @@ with check("the example on paper", points=0.5):
         "The weights of the example on paper are 0.090, 0.245, 0.665.",
         name="weights",
     )
-with check("a batch of two texts", points=0.75):
+with check("a batch of two texts: each as alone", points=0.75):
     # (If NumPy complains about shapes here: which axes of K have you swapped?)
     Q2, K2, V2 = (np.stack([x, 2 * x[::-1]]) for x in (Q, K, V))
     pairs = [[x.copy() for x in one] for one in zip(Q2, K2, V2, strict=True)]
@@ -717,7 +717,7 @@ with check("a batch of two texts", points=0.75):
     )
     output, _ = scaled_dot_product_attention(Q2.copy(), K2.copy(), V2.copy())
     assert_close(output, expected, message, name="output", against="for each text alone")
-with check("leading axes that broadcast", points=0.5):
+with check("leading axes that broadcast: each as alone", points=0.5):
     queries, keys = np.stack([Q, -Q])[:, None], np.stack([K, 2 * K, K[::-1]])
     given = [[(q[0].copy(), k.copy(), V.copy()) for k in keys] for q in queries]
     rows = [[scaled_dot_product_attention(*one)[0] for one in row] for row in given]
@@ -743,7 +743,7 @@ def as_if_not_there(mask):
 
 
 mask = np.array([[True, True, False, True, False], [False, True, True, True, True], [True] * 5])
-with check("a mask with a row for each query", points=0.75):
+with check("a mask for each query: as without the forbidden keys", points=0.75):
     expected_output, expected = as_if_not_there(mask)
     output, weights = scaled_dot_product_attention(Q.copy(), K.copy(), V.copy(), mask.copy())
     assert_close(
@@ -769,7 +769,7 @@ with check("a mask with a row for each query", points=0.75):
         against="without the forbidden keys",
     )
 keys_only = np.array([True, True, False, True, True])
-with check("one mask for all queries, or for all texts", points=0.25):
+with check("one mask for all queries or texts: as without forbidden keys", points=0.25):
     _, weights = scaled_dot_product_attention(Q.copy(), K.copy(), V.copy(), keys_only.copy())
     message = (
         "A mask of shape (n_k,) hides the same keys from every query; the weights are as if these "
@@ -804,7 +804,7 @@ with check("a query that may attend to nothing", points=0.25):
     assert_close(output[1], np.zeros(2), message, name="the output of query 1")
     message = "The two other queries still have weights above 0, and none is NaN."
     assert_equal(bool((weights[[0, 2]].max(axis=-1) > 0).all()), True, message)
-with check("scores of several thousands", points=0.25):
+with check("scores of several thousands: each row sums to 1", points=0.25):
     _, weights = scaled_dot_product_attention(10_000 * Q, K.copy(), V.copy())
     message = (
         "Queries times 10000, so that scores are thousands: each row of weights still sums to 1. "
@@ -827,7 +827,7 @@ for lead in ((6,), (2, 3)):
     Q = rng.normal(size=(*lead, 4, 3))
     texts[lead] = Q, rng.normal(size=(*lead, 5, 3)), rng.normal(size=(*lead, 5, 7))
 advice = "For one: are only the last two axes of K swapped, and is the softmax over the last axis?"
-with check("each text by itself, and texts of many words", points=1):
+with check("each text as alone; repeated words as once", points=1):
     for lead, (Q, K, V) in texts.items():
         expected, expected_weights = np.empty((*lead, 4, 7)), np.empty((*lead, 4, 5))
         for place in np.ndindex(*lead):  # by your own function
@@ -1112,7 +1112,7 @@ rng = check_rng()
 rough = {"rtol": 1e-4, "atol": 1e-5}
 some = np.arange(20).reshape(4, 5) % 3 > 0  # a mask (4, 5), and one that leaves a query nothing
 nothing = some & (np.arange(4) != 1)[:, None]
-with check("whole numbers in all of Q, K, V or in two of them; masks too", points=0.5):
+with check("whole numbers in Q, K, V (all or two), masks too: as floats", points=0.5):
     for kinds in ("iii", "dii", "idi", "iid"):
         shapes = (4, 3), (5, 3), (5, 7)
         Q, K, V = (rng.integers(-2, 3, shape) for shape in shapes)
@@ -1161,7 +1161,7 @@ with check("whole numbers in all of Q, K, V or in two of them; masks too", point
                 expected = np.asarray(other, dtype="f4")
                 same = "with the same numbers as floats"
                 assert_close(one, expected, message, name=name, against=same, **rough)
-with check("precision", points=0.5):
+with check("keys in another order, other dtypes: the same, as precise", points=0.5):
     Q, K, V = rng.normal(size=(4, 3)), rng.normal(size=(5, 3)), rng.normal(size=(5, 7))
     output, weights = scaled_dot_product_attention(Q, K, V)
     message = "An output (4, 7) and weights (4, 5)."
@@ -1395,7 +1395,7 @@ with check("an empty text, and more columns than words", points=0.5):
         "Lengths 0 and 2 with n_k = 3, booleans: a length of 0 is allowed, with a row of False."
     )
     assert_equal(np.reshape(found, (2, 3)), rows, message, name="the mask (without its middle axis)")
-with check("lengths 1 and 3, as a list and as an array", points=0.25):
+with check("lengths 1 and 3: list as array, rows of four that differ", points=0.25):
     found, other = padding_mask([1, 3], 4), padding_mask(np.array([1, 3]), 4)
     assert_equal(
         found,
@@ -1718,7 +1718,7 @@ with check("as torch", points=1):
     message = "Each row of the weights, one row a query, should sum to 1."
     ones = torch.ones(3, dtype=Q.dtype)
     assert_close(weights.sum(dim=-1), ones, message, name="the sum of each row")
-with check("a batch of two texts", points=0.75):
+with check("a batch of two texts: each as alone", points=0.75):
     # (If torch complains about shapes here: which axes of K have you swapped?)
     Q2, K2, V2 = (torch.stack([x, 2 * x.flip(0)]) for x in (Q, K, V))
     texts = [[x.clone() for x in one] for one in zip(Q2, K2, V2, strict=True)]
@@ -1734,7 +1734,7 @@ with check("a batch of two texts", points=0.75):
     )
     output, _ = torch_scaled_dot_product_attention(Q2.clone(), K2.clone(), V2.clone())
     assert_close(output, expected, message, name="output", against="for each text alone")
-with check("leading axes that broadcast", points=0.5):
+with check("leading axes that broadcast: each as alone", points=0.5):
     queries, keys = torch.stack([Q, -Q])[:, None], torch.stack([K, 2 * K, K.flip(0)])
     given = [[(q[0].clone(), k.clone(), V.clone()) for k in keys] for q in queries]
     rows = [[torch_scaled_dot_product_attention(*one)[0] for one in row] for row in given]
@@ -1753,7 +1753,7 @@ with check("leading axes that broadcast", points=0.5):
 
 T, N = True, False
 mask = torch.tensor([[T, T, N, T, N], [N, N, N, N, N], [T, T, T, T, T]])
-with check("a mask", points=0.75):
+with check("a mask: as without the forbidden keys", points=0.75):
     output, weights = torch_scaled_dot_product_attention(*(x.clone() for x in (Q, K, V, mask)))
     expected, expected_weights = torch.zeros(3, 2).double(), torch.zeros(3, 5).double()
     for i in (0, 2):  # as if forbidden keys were not there, by your own function
@@ -1827,7 +1827,7 @@ message = (
 no_slope = (
     "The results hold NaN or infinity, so they have no slope. Look at the checks above first."
 )
-with check("gradients through the output and the weights", points=0.5):
+with check("gradients of output and weights: your results' slopes", points=0.5):
     found, slopes = gradients_and_slopes(Q, K, V, None, A, B, 1e-5)
     assert_equal(all(bool(s.isfinite().all()) for s in slopes), True, no_slope, name="'finite'")
     for name, one, slope in list(zip("QKV", found, slopes, strict=True))[::-1]:
@@ -1838,7 +1838,7 @@ with check("gradients through the output and the weights", points=0.5):
         )
         moves = f"The results should change when {name} is moved a little."
         assert_equal(bool(slope.abs().max() > 1e-3), True, moves)
-with check("gradients where a query may attend to nothing", points=0.5):
+with check("gradients, a query with nothing to see: your results' slopes", points=0.5):
     found, slopes = gradients_and_slopes(Q, K, V, mask, A, B, 1e-5)
     said = "A NaN that is replaced in the result can live on in the gradient."
     assert_equal(all(bool(s.isfinite().all()) for s in slopes), True, no_slope, name="'finite'")
@@ -1897,7 +1897,7 @@ def of_transposes(Q, K, V):
 
 
 said = "they broadcast, and each text should have the results that your function gives it alone."
-with check("each text by itself, in many shapes", points=1):
+with check("each text as alone, in many shapes", points=1):
     for leads, (Q, K, V) in zip(cases, texts, strict=True):
         lead = torch.broadcast_shapes(*leads)
         full = [x.expand(*lead, *x.shape[-2:]) for x in (Q, K, V)]
@@ -2446,7 +2446,7 @@ with check("padding is 0, and words are not", points=0.5):
     message = "The rows of words are not all 0."
     there = mended_encode(texts.clone(), words.clone())[words == 1]
     assert_equal(bool((there != 0).any()), True, message)
-with check("another batch size, and booleans", points=0.5, side=True):
+with check("three of the four texts, booleans: as among the four", points=0.5, side=True):
     fewer = mended_encode(texts[:3].clone(), words[:3].bool())
     message = (
         "Three texts, with a mask of booleans: not all that comes out is 0, and none of it NaN."
@@ -2682,7 +2682,7 @@ with check("how far", points=0.75):
             f"takes away 0.25 times 2 p, the half of p, so it ends at {expected}."
         )
         assert_close(np.array(after), np.array([expected]), message, name="p")
-with check("the losses", points=0.75):
+with check("a loss a step: p squared where your own steps led", points=0.75):
     places = [4.0] + [descended("p squared", [4.0], steps, 0.25)[0][0] for steps in (1, 2)]
     message = "The first step moves p, by less than 4."
     assert_equal(
@@ -2708,7 +2708,7 @@ with check("two parameters", points=0.5):
         "belong to the same point."
     )
     assert_close(np.array(after), np.array([1.75, 0.5]), message, name="a and b")
-with check("old gradients", points=0.25):
+with check("an old gradient changes nothing", points=0.25):
     after, _ = descended("p squared", [4.0], 1, 0.25, old=100.0)
     fresh, _ = descended("p squared", [4.0], 1, 0.25)
     message = "One step from p = 4 moves p towards 0."
@@ -2827,7 +2827,7 @@ with check("where it ends", points=1):
     for name, one, start in zip("ab", summed(twins, 3, 0.1), twins, strict=True):
         right = torch.tensor(start - twins.sum(axis=0) * (1 - 0.6**3) / 2)  # a + b: times 0.6
         assert_close(one, right, message, name=name)
-with check("what it returns", points=1):
+with check("a loss a step: at the W and b where your own steps led", points=1):
     for (X, y, W, b), steps, lr, old in cases:
         losses = fitted(X, y, W, b, steps, lr, old)[2]
         W_last, b_last, _ = fitted(X, y, W, b, steps - 1, lr, old)

@@ -282,7 +282,8 @@ def compare(both, expected_output, expected_weights, message):
     assert_close(both[1], expected_weights, message, name="weights")
     message = (
         "The weights are right; the output should be the average of the rows of X @ W_v, with "
-        "these weights."
+        "these weights and the array that W_v holds when the layer is called (here replaced, or "
+        "written into, after the layer was made)."
     )
     assert_close(both[0], expected_output, message, name="output")
 
@@ -323,9 +324,10 @@ with check("as torch's layer", points=0.75):
         "they are now?"
     )
     expected = expected_output.numpy(), expected_weights.numpy()
-    written = "The numbers of torch's layer are written into the arrays W_q, W_k and W_v."
+    follow = "The results follow the arrays that W_q, W_k and W_v hold when the layer is called."
+    written = f"{follow} Here the numbers of torch's layer were written into these three arrays."
     compare(attend_after_writing(W_q, W_k, W_v, X), *expected, f"{written} {message}")
-    other = "Arrays with the numbers of torch's layer take the place of W_q, W_k and W_v."
+    other = f"{follow} Here all three were replaced by other arrays, with torch's numbers."
     compare(attend(W_q, W_k, W_v, X), *expected, f"{other} {message}")
 with check("large scores", points=0.25):
     message = (
@@ -353,7 +355,7 @@ with check("two texts, and sizes that differ", points=0.5):
         "formula. For one: is the scale the square root of d_k?"
     )
     compare(attend(W_q, W_k, W_v, X), *average(scores), message)
-with check("each text by itself", points=0.5):
+with check("each text as alone", points=0.5):
     both = attend(W_q, W_k, W_v, X)
     alone = [attend(W_q, W_k, W_v, text) for text in X]
     message = "Two texts, each alone, have outputs that differ, and neither holds NaN."
@@ -1137,7 +1139,7 @@ with check("as torch's layer", points=0.75):
         "axis?"
     )
     compare(attend(W_q, W_k, W_v, X), *expected, message)
-with check("each text by itself", points=0.5):
+with check("each text as alone", points=0.5):
     output, weights = attend(W_q, W_k, W_v, X)
     alone = [attend(W_q, W_k, W_v, text) for text in X]
     message = "A text of five words alone has an output of shape (5, 4) and weights of shape (5, 5)."
@@ -1149,10 +1151,16 @@ with check("each text by itself", points=0.5):
     for place, name, both in ((1, "weights", weights), (0, "output", output)):
         each = torch.stack([one[place] for one in alone])
         assert_close(both, each, message, name=name, against="for each text alone")
-with check("a mask", points=0.5):
+with check("a mask: as without the hidden words", points=0.5):
     hides = torch.tensor([True, True, False, True, False])
     output, weights = attend(W_q, W_k, W_v, X[0], hides)
     left = attend(W_q, W_k, W_v, X[0, hides])
+    message = (
+        "Words 2 and 4 are hidden from all, and may themselves attend to the others: the weights "
+        "of each of the five words sum to 1."
+    )
+    sums = torch.ones(5, dtype=weights.dtype)
+    assert_close(weights.sum(dim=-1), sums, message, name="the sums of the weights")
     message = (
         "Words 2 and 4 are hidden from all (True = may attend, before the softmax). For the other "
         "words that is as if those two were not there."
@@ -1247,9 +1255,9 @@ def compare_gradients(mask):
         assert_equal(bool(slope.abs().max() > 1e-4), True, message)
 
 
-with check("gradients through output and weights", points=0.5):
+with check("gradients of output and weights: your results' slopes", points=0.5):
     compare_gradients(None)
-with check("gradients where a word may attend to nothing", points=0.5):
+with check("gradients, a word with nothing to see: your results' slopes", points=0.5):
     compare_gradients(nothing)
 checks_passed("TorchSelfAttention")
 
@@ -1286,7 +1294,8 @@ names, trainable, weights = parameters_of(20, 15, 15)
 wanted = ["W_q.weight", "W_k.weight", "W_v.weight"]
 message = "W_q, W_k and W_v should be parts of the module, with their weights as parameters."
 assert_equal([name for name in wanted if name in names], wanted, message)
-assert_equal(trainable, [True] * 3, "All three projections should be trainable.")
+message = "All three projections should be trainable."
+assert_equal(trainable, [True] * 3, message, name="requires_grad of them")
 shapes = [tuple(w.shape) for w in weights]
 message = "For d_model = 20 and d_k = d_v = 15 the three weights have shape (15, 20)."
 assert_equal(shapes, [(15, 20)] * 3, message, name="the shapes")
@@ -2265,7 +2274,7 @@ with check("a layer that knows the order", points=1.25):
             f"differ by {moves} in their rows: the largest absolute difference is 3."
         )
         assert_close(error_of("rows", X, order), 3.0, message)
-with check("small errors", points=0.25):
+with check("a layer's steps times 1e-8: its error times 1e-8", points=0.25):
     message = (
         "A layer that adds 0, 1e-8, 2e-8, 3e-8 to the rows has the error that your function gives "
         "for 0, 1, 2, 3, times 1e-8."
@@ -2274,7 +2283,7 @@ with check("small errors", points=0.25):
     assert_close(1e8 * small, large, message, name="1e8 times the result", against="for 0, 1, 2, 3")
     message = "A layer that adds 0, 1, 2, 3 to the rows has an error above 0."
     assert_equal(bool(large > 1e-3), True, message)
-with check("a batch of two texts", points=0.5):
+with check("two equal texts: the error of one alone", points=0.5):
     message = (
         "A batch of two equal texts should have the error that your function gives for one of "
         "them: the rows of each text are permuted, not the texts."

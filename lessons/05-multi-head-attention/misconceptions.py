@@ -370,7 +370,8 @@ with exercise("combine_heads"):
     wrong(
         "combine_head_axis_left",
         {".reshape(*lead, n, num_heads * d_head)": ""},
-        "The head axis is still there. After exchanging the axes the last two are merged into one.",
+        "Where this fails the head axis is still there: after exchanging the axes the last two, num_heads and "
+        "d_head, become one.",
     )
 
     wrong(

@@ -256,14 +256,14 @@ def each_alone(texts):
 
 
 texts = np.stack([x + 100 * text for text in range(4)]) + 0.5
-with check("a batch", points=0.5):
+with check("a batch: each text as alone", points=0.5):
     message = (
         "With a batch axis (4, 2, 6) gives (4, 3, 2, 2), text by text. Each comes out as it does "
         "alone."
     )
     found = split_heads(texts.copy(), 3)
     assert_equal(found, each_alone(texts), message, against="for each text alone")
-with check("torch", points=0.75):
+with check("torch as NumPy", points=0.75):
     message = (
         "A torch tensor gives a torch tensor, with the numbers and the dtype that your function "
         "gives for the NumPy array."
@@ -272,7 +272,7 @@ with check("torch", points=0.75):
     wanted = torch.tensor(each_alone(texts)[1])
     assert_equal(type(found).__name__, "Tensor", message, name="the type of the result")
     assert_equal(found, wanted, message, against="for the NumPy array")
-with check("whole numbers", points=0.25):
+with check("whole numbers: placed as floats are, dtype kept", points=0.25):
     message = (
         "Whole numbers stay whole numbers of the same dtype, and stand where your function puts "
         "the same numbers as float64."
@@ -362,9 +362,9 @@ def compare(kind):
         assert_equal(found, kind(expected), message, against="for each text alone")
 
 
-with check("NumPy", points=0.5):
+with check("NumPy: each text as alone", points=0.5):
     compare(np.array)
-with check("torch", points=0.5):
+with check("torch: each text as alone", points=0.5):
     compare(torch.tensor)
 checks_passed("split_heads")
 ### END HIDDEN TESTS
@@ -379,17 +379,18 @@ for n, d_model, num_heads in ((5, 6, 1), (5, 6, 6), (1, 6, 2), (1, 1, 1), (6, 6,
     x = rng.normal(size=(2, n, d_model))
     expected = np.stack(np.split(x, num_heads, axis=-1), axis=-3)
     message = (
-        f"{n} positions, d_model = {d_model}, {num_heads} heads: this is a valid split, done as "
-        f"any other, each head with {d_model // num_heads} neighbouring features of all positions."
+        f"x of shape {x.shape}, num_heads = {num_heads}: this is a valid split, done as any other, "
+        "each head with its neighbouring features of all positions. Features a head: "
+        f"{d_model // num_heads}."
     )
     cases.append((num_heads, x, expected, message))
 for lead, n, d_model, num_heads in ((3, 3, 9, 3), (4, 4, 4, 4), (1, 5, 6, 2), (1, 1, 3, 3), (2, 300, 64, 8)):
     x = rng.normal(size=(lead, n, d_model))
     expected = np.stack(np.split(x, num_heads, axis=-1), axis=-3)
     message = (
-        f"x of shape {x.shape}, {num_heads} heads: shape {expected.shape}, each head with "
-        f"{d_model // num_heads} neighbouring features of all positions, whichever lengths are "
-        "equal or 1."
+        f"x of shape {x.shape}, {num_heads} heads: shape {expected.shape}, each head with its "
+        "neighbouring features of all positions, whichever lengths are equal or 1. Features a "
+        f"head: {d_model // num_heads}."
     )
     cases.append((num_heads, x, expected, message))
 sizes = [(2, 65, 130, 5), (3, 2, 2, 1), (1, 3, 99, 3), (5, 5, 35, 7), (2, 1, 2, 2), (3, 33, 66, 2)]
@@ -410,8 +411,8 @@ for what, x, num_heads in texts:
     expected = np.stack(np.split(x, num_heads, axis=-1), axis=-3)
     message = (
         f"x of shape {x.shape} ({what}), num_heads = {num_heads}, of type "
-        f"{type(num_heads).__name__}: shape {expected.shape}, each head with "
-        f"{expected.shape[-1]} neighbouring features of all positions."
+        f"{type(num_heads).__name__}: shape {expected.shape}, each head with its neighbouring "
+        f"features of all positions. Features a head: {expected.shape[-1]}."
     )
     cases.append((num_heads, x, expected, message))
 with check("NumPy", points=0.75):
@@ -609,7 +610,10 @@ with check("by hand, NumPy", points=1.25):
 def each_alone(texts):
     """Each text by itself, by your own function."""
     alone = np.stack([np.asarray(combine_heads(text.copy())) for text in texts])
-    message = "Four texts (3, 2, 2), one at a time: each gives (2, 6), positions and features."
+    message = (
+        "Looked at are four texts (3, 2, 2), one at a time, without a batch axis: each gives (2, 6), "
+        "positions and features. (What another call gives for them is compared with this.)"
+    )
     assert_equal(alone.shape, (4, 2, 6), message, name="the shape of the four results")
     message = "Every number of the heads has to stand in the result once, unchanged and as float64."
     assert_equal(np.sort(alone, axis=None), np.sort(texts, axis=None), message)
@@ -617,14 +621,14 @@ def each_alone(texts):
 
 
 texts = np.stack([heads + 100 * text for text in range(4)]) + 0.5
-with check("a batch", points=0.5):
+with check("a batch of four texts: each as it is alone", points=0.5):
     message = (
-        "With a batch axis (4, 3, 2, 2) gives (4, 2, 6), text by text. Each comes out as it does "
-        "alone."
+        "Looked at are a batch (4, 3, 2, 2), which gives (4, 2, 6), and each of its four texts "
+        "(3, 2, 2) alone, without a batch axis: the two come out alike."
     )
     found = combine_heads(texts.copy())
     assert_equal(found, each_alone(texts), message, against="for each text alone")
-with check("torch", points=0.5):
+with check("torch as NumPy", points=0.5):
     message = (
         "A torch tensor gives a torch tensor, with the numbers and the dtype that your function "
         "gives for the NumPy array."
@@ -633,7 +637,7 @@ with check("torch", points=0.5):
     wanted = torch.tensor(each_alone(texts)[1])
     assert_equal(type(found).__name__, "Tensor", message, name="the type of the result")
     assert_equal(found, wanted, message, against="for the NumPy array")
-with check("whole numbers", points=0.25):
+with check("whole numbers: placed as floats are, dtype kept", points=0.25):
     message = (
         "Whole numbers stay whole numbers of the same dtype, and stand where your function puts "
         "the same numbers as float64."
@@ -724,9 +728,9 @@ def compare(kind):
         assert_equal(found, kind(expected), message, against="for each text alone")
 
 
-with check("NumPy", points=0.5):
+with check("NumPy: each text as alone", points=0.5):
     compare(np.array)
-with check("torch", points=0.5):
+with check("torch: each text as alone", points=0.5):
     compare(torch.tensor)
 checks_passed("combine_heads")
 ### END HIDDEN TESTS
@@ -741,8 +745,8 @@ for num_heads, n, d_head in ((1, 5, 6), (6, 5, 1), (2, 1, 3), (1, 1, 1), (3, 3, 
     x = rng.normal(size=(2, num_heads, n, d_head))
     expected = np.concatenate([x[:, h] for h in range(num_heads)], axis=-1)
     message = (
-        f"x of shape {x.shape}, a batch of two texts ({num_heads} heads, {n} positions, features a "
-        f"head: {d_head}): a valid shape. Each position of each text gets the features of head 0, "
+        f"x of shape {x.shape}, a batch of two texts (heads: {num_heads}, positions: {n}, features "
+        f"a head: {d_head}): a valid shape. Each position of each text gets the features of head 0, "
         "then of head 1, and so on."
     )
     cases.append((x, expected, message))
@@ -793,7 +797,7 @@ def told(found, expected, x, message):
 def compare(found, expected, x, message):
     shape = tuple(np.shape(found))
     wanted = (
-        f"x of shape {x.shape}, with {x.shape[1]} heads: the result should have the shape "
+        f"x of shape {x.shape}, heads: {x.shape[1]}. The result should have the shape "
         f"{tuple(expected.shape)}, and its shape is {shape}."
     )
     assert_equal(shape, tuple(expected.shape), wanted, name="the shape")
@@ -1156,7 +1160,7 @@ def compare(found, wanted, message, against):
     assert_equal(bool(np.ptp(np.asarray(wanted[0])) > 1e-3), True, message)
 
 
-with check("leading axes: none, one or two", points=0.5):
+with check("leading axes, none, one or two: each text as alone", points=0.5):
     alone = [attend(parts, 3, seed, *(x[i] for x in texts), None) for i in range(2)]
     message = "Texts in a batch, or with two leading axes, come out as each of them alone."
     wanted = [torch.stack([one[place] for one in alone]) for place in (0, 1)]
@@ -1164,7 +1168,7 @@ with check("leading axes: none, one or two", points=0.5):
     compare(found, wanted, message, "for each text alone")
     found = attend(parts, 3, seed, *(x[:2, None] for x in texts), None)
     compare(found, [one[:, None] for one in wanted], message, "for each text alone")
-with check("what key and value are when they are left out", points=0.5):
+with check("key, value left out: as with query, or key, in their place", points=0.5):
     query, key, _ = texts
     message = "Without `key` and `value` the layer does what it does with `query` for both."
     wanted = attend(parts, 3, seed, query, query, query, None)
@@ -1174,7 +1178,7 @@ with check("what key and value are when they are left out", points=0.5):
     wanted = attend(parts, 3, seed, query, key, key, None)
     found = attend(parts, 3, seed, query, key, None, None)
     compare(found, wanted, message, "with `key` as `value`")
-with check("one mask for all texts and heads", points=0.5):
+with check("one mask for all texts and heads: as without the hidden keys", points=0.5):
     message = (
         "A mask (n_q, n_k) hides keys 1 and 3 from all queries (True = may attend): all comes out "
         "as if these keys were not there."
@@ -1185,7 +1189,7 @@ with check("one mask for all texts and heads", points=0.5):
     compare((output, weights[..., hides]), left, message, "without these keys")
     message = "In every head a hidden key, here 1 and 3, has the weight 0."
     assert_equal(bool((weights[..., ~hides] == 0).all()), True, message)
-with check("a mask for each text", points=0.75):
+with check("a mask for each text: as alone, without its hidden keys", points=0.75):
     # Three texts and three heads: an axis at the wrong place is silent.
     mask = torch.tensor([[[T, N, T, T, N]], [[N, T, T, N, T]], [[T, T, N, N, T]]])
     alone = []
@@ -1200,7 +1204,7 @@ with check("a mask for each text", points=0.75):
     left = torch.stack([weights[number][..., row] for number, row in enumerate(mask[:, 0])])
     wanted = [torch.cat([one[place] for one in alone]) for place in (0, 1)]
     compare((output, left), wanted, message, "for each text alone")
-with check("a mask for each head", points=0.5):
+with check("a mask for each head: its weights as with it for all heads", points=0.5):
     by_head = torch.tensor([[[T, N, T, T, N]], [[N, T, T, N, T]], [[T, T, N, N, T]]])[None]
     _, weights = attend(parts, 3, seed, *(x[:2] for x in texts), by_head)
     message = (
@@ -1262,7 +1266,7 @@ def gradients_and_slopes(parts, seed, inputs, mask, of_output, of_weights, direc
     return found, slopes, calls
 
 
-with check("gradients for one text, also where a query may attend to nothing", points=0.5):
+with check("gradients, one text, also with an empty row: results' slopes", points=0.5):
     small = {
         name: tuple(torch.tensor(0.5 * rng.normal(size=s)) for s in ((6, 6), (6,)))
         for name in ("W_q", "W_k", "W_v", "W_o")
@@ -1438,7 +1442,7 @@ for change in (
 said = "any number of leading axes, of queries and of keys is allowed, also one."
 apart = "for each text alone"
 given_alone = "Each text should come out as your layer gives it alone."
-with check("each text by itself", points=0.75):
+with check("each text as alone", points=0.75):
     for lead, num_heads, parts, texts in drawn:
         alone = {}
         for place in np.ndindex(*lead):  # by your own layer
@@ -1661,7 +1665,7 @@ for lead, n_q, num_heads, shape in (((2,), 130, 3, (2, 1, 5)), ((2,), 300, 2, (5
     mask = torch.tensor(rng.random(shape) < 0.5)
     mask[..., 1], mask[..., 3] = True, False
     long.append((parts, num_heads, query, key, mask))
-with check("each text by itself", points=1):
+with check("each text as alone with its own mask", points=1):
     for parts, num_heads, query, key, mask, about in drawn:
         message = about.format("Each text should come out as it does alone with its own mask.")
         lead = query.shape[:-2]
@@ -2368,15 +2372,15 @@ with check("builtin unchanged, and no memory shared", points=0.5):
     assert_close(second, first, message, name="the output", against="before they became 0")
     message = "The output of your loaded layer is not the same number everywhere."
     assert_equal(bool(first.std() > 1e-3), True, message)
-with check("still trainable, with builtin's biases", points=0.5):
+with check("still trainable; builtin's bias numbers, in any order", points=0.5):
     _, _, _, trainable, biases = afterwards(state, settings, seed, texts[0], True)
     message = "Your layer should still have eight parameters, and all should require a gradient."
-    assert_equal(trainable, [True] * 8, message)
+    assert_equal(trainable, [True] * 8, message, name="requires_grad of them")
     wanted = torch.cat([builtin.in_proj_bias.detach(), builtin.out_proj.bias.detach()])
     loaded = bool((torch.sort(biases.flatten())[0] - torch.sort(wanted)[0]).abs().max() < 1e-6)
     message = "The numbers of builtin's four biases should stand in the biases of your layer."
     assert_equal(loaded, True, message)
-with check("bias=False", points=0.5):
+with check("bias=False: the biases become 0", points=0.5):
     plain = {"embed_dim": 12, "num_heads": 3, "batch_first": True, "bias": False}
     other = nn.MultiheadAttention(**plain)
     found = afterwards(dict(other.state_dict()), plain, seed, texts[0], False)
@@ -3210,13 +3214,13 @@ with check("right layers, and layers broken in the order", points=1):
                 f"{num_heads} heads, {kind}: this layer mixes rows, and the Python bool True is "
                 "asked for. For one: in which orders do you show it the words?"
             )
-            assert_equal(judged(kind, d_model, num_heads, next(seeds)), True, message)
+            assert_equal(judged(kind, d_model, num_heads, next(seeds)), True, message, name="the verdict")
     message = (
         "A right layer mixes nothing: the Python bool False is asked for, whatever its sizes. For "
         "one: does rounding count?"
     )
     for d_model, num_heads in ((12, 3), (12, 1), (8, 4), (6, 2)):
-        assert_equal(judged("right", d_model, num_heads, next(seeds)), False, message)
+        assert_equal(judged("right", d_model, num_heads, next(seeds)), False, message, name="the verdict")
     more_layers((3, 11, 15, 1, 2, 5, 7, 8, 12, 13, 14))
 with check("right layers and broken ones, of many sizes", points=1):
     for kind in ("words attend across texts", "a little of all texts"):
@@ -3225,13 +3229,13 @@ with check("right layers and broken ones, of many sizes", points=1):
                 f"{num_heads} heads, {kind}: a word's output depends on other texts, and the "
                 "Python bool True is asked for."
             )
-            assert_equal(judged(kind, d_model, num_heads, next(seeds)), True, message)
+            assert_equal(judged(kind, d_model, num_heads, next(seeds)), True, message, name="the verdict")
     message = (
         "A right layer mixes nothing: the Python bool False is asked for, whatever its sizes. For "
         "one: does rounding count?"
     )
     for d_model, num_heads in ((12, 2), (4, 4), (6, 3)):
-        assert_equal(judged("right", d_model, num_heads, next(seeds)), False, message)
+        assert_equal(judged("right", d_model, num_heads, next(seeds)), False, message, name="the verdict")
     more_layers((3, 11, 15, 4, 6, 9, 10, 16))
     for kind in ("right", "words attend across texts", "a little of all texts"):
         for d_model, num_heads in ((15, 5), (7, 7), (3, 1), (64, 8)):
@@ -3241,20 +3245,20 @@ with check("right layers and broken ones, of many sizes", points=1):
                 "texts, whatever the sizes."
             )
             verdict = judged(kind, d_model, num_heads, next(seeds))
-            assert_equal(verdict, kind != "right", message)
+            assert_equal(verdict, kind != "right", message, name="the verdict")
     for d_model, num_heads in ((70, 5), (130, 1), (33, 3), (5, 5), (1, 1), (np.int64(12), 3)):
         message = (
             f"A right layer, d_model = {d_model}, {num_heads} heads: the Python bool False is "
             "asked for."
         )
-        assert_equal(judged("right", d_model, num_heads, more_seed), False, message)
+        assert_equal(judged("right", d_model, num_heads, more_seed), False, message, name="the verdict")
     for kind in ("words attend across texts", "positions are added", "a little of all texts"):
         for d_model, num_heads in ((70, 5), (33, 1), (5, 5)):
             message = (
                 f"d_model = {d_model}, {num_heads} heads, {kind}: this layer mixes rows, and the "
                 "Python bool True is asked for."
             )
-            assert_equal(judged(kind, d_model, num_heads, more_seed), True, message)
+            assert_equal(judged(kind, d_model, num_heads, more_seed), True, message, name="the verdict")
 checks_passed("mixes_rows")
 ### END HIDDEN TESTS
 
@@ -3497,9 +3501,9 @@ with check("the first head contributes 0", points=0.75):
 with check("the others contribute 0, one at a time", points=0.5):
     zero_is_right(1)
     zero_is_right(2)
-with check("the first head says its mean", points=0.75):
+with check("the first head's mean: what it changes beside 0", points=0.75):
     mean_is_right(0)
-with check("the others say their means, one at a time", points=0.5):
+with check("the others' means, one at a time: what they change beside 0", points=0.5):
     mean_is_right(1)
     mean_is_right(2)
 with check("the layer is as before", points=0.5, side=True):
@@ -3643,7 +3647,7 @@ def where_a_word_sees_nothing(case):
         assert_close(by_mean[h], torch.tanh(moved), message, name=name, rtol=1e-5, against=by)
 
 
-with check("every head; measure may return anything", points=1):
+with check("other heads; a word with nothing to see; results of any kind", points=1):
     for case in cases[1:7]:
         numbers, num_heads, x, _ = case
         outputs_are_right(case, range(1, num_heads))

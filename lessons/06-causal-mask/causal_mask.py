@@ -299,7 +299,7 @@ checks_passed("causal_mask")
 # %% check="causal_mask_lengths" points=1.5
 # Hidden checks of causal_mask: other lengths, one word, the dtype of the result.
 ### BEGIN HIDDEN TESTS
-with check("other lengths: the dtype", points=0.25):
+with check("seven words: bool, some True and some not", points=0.25):
     mask = causal_mask(7)
     assert_equal(
         mask,
@@ -373,10 +373,10 @@ message = (
     "After the entry [1, 3] of a mask of 5 words is written into, it should be the only one that "
     "differs from a mask of another call. For one: do entries, or masks, share memory?"
 )
-found = np.asarray(written_into(5, 1, 3)) == 1
-expected = np.array(causal_mask(5)) == 1
-expected[1, 3] = not expected[1, 3]
-assert_equal(found, expected, message, against="with that entry alone changed")
+found = np.asarray(written_into(5, 1, 3)) == np.asarray(causal_mask(5))
+expected = np.ones((5, 5), dtype=bool)
+expected[1, 3] = False
+assert_equal(found, expected, message, name="'as in a mask of another call', entry by entry")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -804,7 +804,7 @@ rng = check_rng()
 a, b = rng.random((4, 5)) < 0.6, rng.random((3, 1, 5)) < 0.6
 a[0, 0], a[-1, -1], b[:, :, 0], b[:, :, -1] = False, True, True, True
 a[0, 1], b[:, :, 1] = True, False
-with check("None beside masks", points=0.5):
+with check("None beside masks: as without it", points=0.5):
     expected = np.asarray(combine_masks(a, b))
     message = "Masks of the shapes (4, 5) and (3, 1, 5) broadcast to (3, 4, 5)."
     assert_equal(expected.shape, (3, 4, 5), message, name="the shape")

@@ -35,8 +35,8 @@ with exercise("causal_mask"):
     wrong(
         "mask_of_floats",
         {"np.tri(n, dtype=bool)": "np.tril(np.ones((n, n)))"},
-        "Your mask holds the floats 0 and 1. A mask of the course is boolean: ~mask and "
-        "np.where(mask, ...) mean something else, or fail, for floats.",
+        "Your mask holds the floats 0 and 1. A mask of the course is boolean; ~mask, for one, fails for "
+        "floats.",
     )
 
     wrong(

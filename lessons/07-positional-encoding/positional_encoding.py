@@ -409,14 +409,14 @@ with check("the second pair of columns", points=0.5):
         np.array([math.sin(0.5), math.cos(0.5)]),
         "With d_model = 4 the second pair of columns (i = 1) has the exponent 2i/d_model = 2/4, "
         "so its angle is pos / 100, in sine and cosine: sin 0.5 and cos 0.5 at position 50. An angle "
-        "of pos / 10000 can come from an exponent that is doubled, one of pos / 10 from an exponent "
-        "that is halved, and two different angles in one pair from an exponent that counts columns "
-        "instead of pairs.",
+        "of pos / 10000 can come from an exponent that is doubled, and one of pos / 10 from one "
+        "that is halved. For one: is each pair a sine and a cosine of one angle, or does the exponent "
+        "count columns in place of pairs?",
         name="row 50, columns 2 and 3",
         rtol=1e-4,
         atol=1e-6,
     )
-with check("five columns: an odd d_model", points=0.25):
+with check("five columns: row 0, three sines and two cosines", points=0.25):
     assert_close(
         plain(sinusoidal_positional_encoding(2, 5))[0],
         np.array([0.0, 1.0, 0.0, 1.0, 0.0]),
@@ -425,7 +425,7 @@ with check("five columns: an odd d_model", points=0.25):
         rtol=1e-4,
         atol=1e-6,
     )
-with check("five columns: the exponents", points=0.25):
+with check("five columns: row 1, by hand", points=0.25):
     second, third = 10000 ** (-2 / 5), 10000 ** (-4 / 5)
     row = [math.sin(1.0), math.cos(1.0), math.sin(second), math.cos(second), math.sin(third)]
     assert_close(
@@ -594,7 +594,7 @@ def encoding_of(seq_len, d_model):
 
 rng = check_rng()
 near = {"rtol": 1e-4, "atol": 1e-5}
-with check("odd: the columns", points=0.5):
+with check("odd: row 0, column 0, a last column that is not 0", points=0.5):
     for d_model in (1, 3, 5, 9):
         seq_len = int(rng.integers(10, 30))
         encoding = encoding_of(seq_len, d_model)
@@ -1565,7 +1565,7 @@ with check("one parameter, with random start values", points=0.25):
             rows = ", ".join(map(str, rows))
             message += f" Two modules start with the same numbers in these rows: {rows}."
     assert_equal(many, True, message, name="'the start values are finite and differ'")
-with check("gradients", points=0.25):
+with check("gradients: that of X is 1, the parameter gets one", points=0.25):
     _, of_X, reached = start_and_gradients(torch.ones(2, 5, 4))
     message = "The gradient should pass to X unchanged: it is 1 for the sum of all outputs."
     assert_close(of_X, torch.ones(2, 5, 4), message, name="the gradient of X")
@@ -1574,7 +1574,7 @@ with check("gradients", points=0.25):
 message = "Six positions with max_len = 5 should be a ValueError."
 with check("too many positions", points=0.25, side=True), assert_raises(ValueError, message):
     too_long(6, 5)
-with check("exactly max_len positions", points=0.25, side=True):
+with check("exactly max_len positions are allowed", points=0.25, side=True):
     message = "Exactly max_len positions are allowed: here five, with max_len = 5."
     assert_equal(outcome(5, 5), "shape (2, 5, 4)", message, name="the outcome")
 checks_passed("LearnedPositionalEmbedding")
@@ -1674,7 +1674,7 @@ distinct = torch.unique(first[0]).numel()
 assert_equal(
     distinct >= max_len * d_model - 1,  # two equal ones may be chance
     True,
-    f"Of {max_len * d_model} start values only {distinct} are different. They should be random "
+    f"Different start values among the {max_len * d_model}: {distinct}. They should be random "
     "numbers, each drawn by itself. For one: does a row, or a part of one, begin with one number "
     "throughout, or with the numbers of another row?",
 )
@@ -2451,7 +2451,7 @@ with check("one text", points=1):
         "which axis of X holds the positions?",
         name="what is added",
     )
-with check("the same words anywhere in a batch", points=0.5):
+with check("three times one text in a batch: each as alone", points=0.5):
     text = X[:1, :1].repeat(1, 5, 1)  # five times the same word
     alone = mended_positions(text.clone())
     varied = bool((alone[0, 0] - alone[0, 1]).abs().max() > 0.1)

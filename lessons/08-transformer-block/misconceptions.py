@@ -48,8 +48,8 @@ with exercise("LayerNorm", base=SHORT_LAYER_NORM):
         "norm_eps_outside",
         {"torch.sqrt(v + self.eps)": "(torch.sqrt(v) + self.eps)"},
         "eps is added to the standard deviation, after the root. It belongs to the variance, "
-        "inside the root: there it also keeps the gradient finite when all features of a word are "
-        "equal.",
+        "inside the root: there it also keeps the gradient finite and of the right size when all "
+        "features of a word are equal.",
     )
 
     wrong(

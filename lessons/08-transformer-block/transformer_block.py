@@ -318,7 +318,7 @@ with check("as torch's layer: a batch, other gamma and beta, eps = 0.5", points=
         "Four texts of five words, float32: the result should be that of torch's layer. Mean and "
         "variance run over the last axis; gamma multiplies and beta is added afterwards.",
     )
-with check("small features: eps given, and left out", points=0.25):
+with check("small features: eps counts; left out, it is 1e-5", points=0.25):
     small = torch.tensor(3e-3 * rng.normal(size=(5, 6)), dtype=torch.float32)
     given = normalise(gamma, beta, small, 1e-5)
     other = bool((given - normalise(gamma, beta, small, 0.1)).abs().max() > 1e-3)
@@ -519,7 +519,7 @@ with check("as torch's layer: several eps, shapes and kinds of features", points
     for way, found in zip(ways, made_in_other_ways(gamma, beta, noise), strict=True):
         message = f"{way}, x of shape (2, 3, 6): the result should be that of torch's layer."
         assert_close(found, expected, message)
-with check("small features: eps given, left out, and 0", points=0.5):
+with check("small features: eps counts; left out as 1e-5, 0 as 1e-12", points=0.5):
     given = normalise(gamma, beta, 3e-3 * noise, 1e-5)
     other = bool((given - normalise(gamma, beta, 3e-3 * noise, 0.1)).abs().max() > 1e-3)
     message = (
@@ -653,7 +653,7 @@ def of_a_copy(x):
 
 rng = check_rng()
 x, other = (torch.tensor(rng.normal(size=(3, 4, 6))) for _ in range(2))
-with check("each text by itself, x afterwards, nothing remembered, both modes", points=0.75):
+with check("each text as alone; x kept; later, copied, both modes: the same", points=0.75):
     each_after, first, again, evaluated = three_calls(x.clone(), 5 * other + 2)
     for x_after in each_after:
         assert_equal(x_after, x, "x is changed by the call.", name="x")
@@ -694,7 +694,7 @@ with check("each text by itself, x afterwards, nothing remembered, both modes", 
     )
     assert_equal(raised, "nothing", message, name="what is raised")
     assert_close(found, expected, message, name="the copy's result", against="from the layer")
-with check("precision", points=0.25, side=True):
+with check("float64; the same with 100 added to all features", points=0.25, side=True):
     plain, far = (three_calls(one, other)[1] for one in (x.clone(), x + 100))
     message = "After `layer.double()` the result should be float64 and hold no NaN."
     assert_close(plain, plain.double(), message, precise=True, against="in the dtype asked for")
@@ -859,7 +859,7 @@ with check("three words by hand", points=0.75):
         "of it, and of the last word's 8, 3.5, -3 it makes 8, 3.5, 0. linear2 gives 1.25, -0.5 for the "
         "first, and these are the result: no second ReLU, no residual.",
     )
-with check("words alone, and two leading axes", points=0.25):
+with check("two leading axes: each word as alone", points=0.25):
     by_word = torch.stack([forward(parameters, word[None])[0] for word in three])
     varied = [bool((by_word[0] - by_word[1]).abs().max() > 0.1), not torch.equal(by_word, three)]
     message = "The first two words should come out differently, and not all as they went in."
@@ -891,7 +891,7 @@ def gradients(x, direction):
     return {"x": x.grad} | {name: one.grad for name, one in network.named_parameters()}
 
 
-with check("gradients", points=0.25):
+with check("which get a gradient; that of linear2's bias", points=0.25):
     found = gradients(10 * three, torch.ones(3, 2))
     message = (
         "x and the four parameters of linear1 and linear2, and no others, should get a gradient. "
@@ -992,7 +992,7 @@ for shape, d_ff in cases:
     parameters, x, expected, _ = a_case(shape, d_ff)
     cases_run.append((shape, d_ff, parameters, x, expected, forward(parameters, x.clone(), d_ff)))
 
-with check("each word by itself", points=1):
+with check("each word as alone, in texts of many kinds", points=1):
     for shape, d_ff, parameters, x, _, (_, evaluated, _) in cases_run:
         message = (
             f"x of shape {shape}, d_ff = {d_ff}: the result has the shape of x, and each word "
@@ -1051,7 +1051,7 @@ with check("the values", points=0.5):
     for way, found in zip(ways, made_in_other_ways(parameters, x, 6), strict=True):
         message = f"x of shape (2, 5, 4), d_model = 4 and d_ff = 6 given {way}: linear1, ReLU, linear2."
         assert_close(found, expected, message, precise=True)
-with check("training mode, x afterwards, changed parameters", points=0.5, side=True):
+with check("both modes alike; x kept; new numbers: as in a new network", points=0.5, side=True):
     for _, _, _, x, _, (trained, evaluated, x_after) in cases_run:
         message = (
             "In training mode the result should be that of evaluation mode, without NaN: no "
@@ -1368,7 +1368,7 @@ def differ(found, plain, what):
     assert_equal(moved, True, what, name=name)
 
 
-with check("the mask reaches the attention; a word may attend to nothing", points=0.5):
+with check("causal mask: as in shorter texts; nothing to see: weights 0", points=0.5):
     # With a triangle as mask, each word comes out as the last word of a text that ends there.
     for norm_first in (False, True):
         output, weights = of_yours(norm_first, mask[:1])
@@ -1398,7 +1398,7 @@ with check("the mask reaches the attention; a word may attend to nothing", point
         finite = bool(torch.as_tensor(output).isfinite().all())
         assert_equal(finite, True, message, name="'the output is finite'")
         assert_equal(weights[:, :, 2], torch.zeros(2, 3, 5), message, name="the weights of word 2")
-with check("no leading axis, and two", points=0.25):
+with check("leading axes, none or two: each text as alone", points=0.25):
     for norm_first in (False, True):
         alone = torch.stack([torch.as_tensor(of_yours(norm_first, None, one)[0]) for one in x])
         other = torch.stack([torch.as_tensor(of_yours(norm_first, None, -one)[0]) for one in x])
@@ -1430,7 +1430,7 @@ def reached(norm_first, x):
     return found, [name for name, p in block.named_parameters() if p.grad is not None]
 
 
-with check("gradients through both results, to x and all parameters", points=0.25):
+with check("gradients reach x and all parameters, through both results", points=0.25):
     for norm_first in (False, True):
         of_x, names = reached(norm_first, x)
         message = (
@@ -1624,7 +1624,7 @@ with check("each text as alone", points=0.25):
             differ = message + (
                 "other words should give another output, and none should be x itself or hold NaN."
             )
-            assert_equal(moved, [True, True], differ)
+            assert_equal(moved, [True, True], differ, name="another than that, another than x")
             for one in np.ndindex(*lead):
                 alone, _ = evaluated(parameters, sizes, norm_first, x[one])
                 near = {"rtol": 1e-4, "atol": 1e-5}
@@ -1890,17 +1890,17 @@ def nothing_to_see(norm_first):
 
 with check("the values, post-norm", points=0.5):
     values(norm_first=False)
-with check("masks of all shapes, post-norm", points=0.5):
+with check("masks of all shapes, post-norm: as with all their axes", points=0.5):
     shapes(norm_first=False)
-with check("nothing to attend to, post-norm", points=0.25):
+with check("nothing to see, post-norm: weights 0, as with W_o.weight 0", points=0.25):
     nothing_to_see(norm_first=False)
 with check("the values, pre-norm", points=0.5):
     values(norm_first=True)
-with check("masks of all shapes, pre-norm", points=0.5):
+with check("masks of all shapes, pre-norm: as with all their axes", points=0.5):
     shapes(norm_first=True)
-with check("nothing to attend to, pre-norm", points=0.25):
+with check("nothing to see, pre-norm: weights 0, as with W_o.weight 0", points=0.25):
     nothing_to_see(norm_first=True)
-with check("mask by its name and by its place; x, mask unchanged; more calls", points=0.5, side=True):
+with check("mask by name as by place; x, mask kept; later calls as alone", points=0.5, side=True):
     by_name, by_place, each_x, each_mask = forward(p, False, x.clone(), per_head.clone())
     message = (
         "The mask as mask=mask and as the second argument should give the same output, and no NaN."
@@ -2039,10 +2039,10 @@ def as_it_changes(norm_first, mask, what):
     )
 
 
-with check("a mask that allows all", points=1):
+with check("a mask that allows all: your results' slopes", points=1):
     for norm_first in (False, True):
         as_it_changes(norm_first, everything, "all allowed")
-with check("a causal mask, and one word with nothing to see", points=0.5):
+with check("causal mask, a word with nothing to see: results' slopes", points=0.5):
     for norm_first in (False, True):
         as_it_changes(norm_first, nothing, "one word with nothing to see")
 with check("as torch's, and one word with nothing to see", points=0.5):

@@ -425,8 +425,9 @@ with check("no masks", points=1.5):
         None,
         "x of shape (2, 4, 12), memory (2, 5, 12), no masks: output should be that of torch's "
         "layer with the same parameters. Is the order self-attention, cross-attention, "
-        "feed-forward? Do the queries of the second come from x, keys and values from memory? Is "
-        "each of the three norm(x + sublayer(x)), with a norm of its own?",
+        "feed-forward? Do the queries of the second come from the result of the first sublayer, "
+        "keys and values from memory? Is each of the three norm(x + sublayer(x)), with a norm of "
+        "its own?",
     )
 
 
@@ -457,7 +458,7 @@ def differ(masked, plain, message, shape=(2, 4, 12)):
     assert_equal(same, False, message, name="'the two outputs are the same'")
 
 
-with check("with a self_mask, and shorter texts without", points=0.5):
+with check("with a self_mask: as texts that end there, without one", points=0.5):
     # With a triangle as mask, each word comes out as the last word of a text that ends there.
     masked = own(x, four, triangle)
     message = "With a triangle as self_mask, and with None, the output should differ."
@@ -473,7 +474,7 @@ with check("with a self_mask, and shorter texts without", points=0.5):
             name=f"output of word {length - 1}",
             against="for the text that ends there",
         )
-with check("with a memory_mask, and without", points=0.5):
+with check("with a memory_mask: as without the hidden position", points=0.5):
     # A mask that hides the last position of memory is like a memory without it.
     last_hidden = torch.tensor([[T, T, T, N]] * 4)
     masked, short = own(x, four, None, last_hidden), own(x, four[:, :3])
@@ -488,7 +489,7 @@ with check("with a memory_mask, and without", points=0.5):
         name="output",
         against="for memory without that position",
     )
-with check("a position that may attend to nothing; the others as without a mask", points=0.25):
+with check("attending to nothing: weights 0, no NaN; others as without a mask", points=0.25):
     nothing = torch.tensor([[T, T, T, T], [T, T, T, T], [N, N, N, N], [T, T, T, T]])
     masked, plain = own(x, four, None, nothing), own(x, four)
     message = "memory_mask forbids position 2 everything: output should not be that without a mask."
@@ -515,7 +516,7 @@ with check("a position that may attend to nothing; the others as without a mask"
         name="the other outputs",
         against="without a mask",
     )
-with check("other leading axes: none, two, and such as broadcast", points=0.25):
+with check("leading axes that broadcast, or none: each text as alone", points=0.25):
     both = own(x[:, None], memory[0])  # (2, 1, 4, 12) and (5, 12)
     message = "x of shape (2, 1, 4, 12), memory (5, 12): output should have as many axes as x."
     assert_equal(both[0].ndim, 4, message, name="the number of axes of output")
@@ -570,7 +571,7 @@ def reached(x, memory):
     return found
 
 
-with check("gradients through both results", points=0.25):
+with check("a gradient comes to x and memory through both results", points=0.25):
     assert_equal(
         reached(x, memory),
         [[True, True], [True, True]],
@@ -1673,7 +1674,7 @@ with check("the words as a list of Python ints, without start and end", points=0
             "The model says: el gato negro duerme <end>. The result should be the list [2, 3, 4, "
             f"5] of Python ints, without start and end token (logits from {kind}).",
         )
-with check("logits from torch, floating and whole numbers", points=0.25):
+with check("logits from torch: whole numbers as floating ones", points=0.25):
     written, prefixes = write(script, 10, "torch")
     by_floats = bare(written, 0, 1)
     tokens = by_floats if isinstance(by_floats, list) else []
@@ -1715,8 +1716,8 @@ with check("max_len: the longest prefix that the model sees", points=0.25, side=
             max([len(prefix) for prefix in prefixes], default=0),
             max_len,
             f"With max_len = {max_len}, the longest prefix that the model sees should have "
-            f"{max_len} tokens, the start token among them. When no more tokens are wanted it is "
-            "not asked.",
+            f"{max_len} tokens, the start token counted. When no more tokens are wanted, as with "
+            "max_len = 0, it is not asked.",
             name="the length of the longest prefix",
         )
 checks_passed("greedy_decode")
@@ -2212,14 +2213,14 @@ def kind_of(sentences):
     return type(mended_batch(lambda batch: [" ".join(words) for words in batch], sentences)).__name__
 
 
-four = [["an", "old", "ox", "is", "up"], ["elephants", "sleep"], ["a", "cow", "is", "up"], ["dogs"]]
+four = [["a", "cow", "is", "up"], ["an", "old", "ox", "is", "up"], ["elephants", "sleep"], ["dogs"]]
 five = [["a", "cat"], ["dogs"], ["a", "cow"], ["a", "cat"], ["cats"]]  # one stands there twice
 with check("each text at its sentence", points=0.75):
     assert_equal(
         translated(four)[0],
-        ["AN OLD OX IS UP", "ELEPHANTS SLEEP", "A COW IS UP", "DOGS"],
-        "Text i of the result should belong to sentence i. The sentences have 5, 2, 4 and 1 words. "
-        "Sorted they go to run as 3, 1, 2, 0; the text at place p belongs to the sentence that was "
+        ["A COW IS UP", "AN OLD OX IS UP", "ELEPHANTS SLEEP", "DOGS"],
+        "Text i of the result should belong to sentence i. The sentences have 4, 5, 2 and 1 words. "
+        "Sorted they go to run as 3, 2, 0, 1; the text at place p belongs to the sentence that was "
         "put there.",
         name="the texts",
     )
@@ -2499,7 +2500,7 @@ with check("torch, and whole numbers, as floating NumPy arrays", points=0.25):
     )
     whole = words_of((48 * weights).astype(int), source)
     assert_equal(whole, by_numpy, message, against="for the weights")
-with check("torch tensors, without requires_grad and with it", points=0.25):
+with check("torch tensors: with requires_grad as without", points=0.25):
     given = torch.tensor(weights, requires_grad=True)
     by_torch = words_of(torch.tensor(weights), source)
     words = by_torch if isinstance(by_torch, (list, str)) else []
@@ -2582,7 +2583,7 @@ with check("several heads", points=0.75):
     for size in ((6, 6, 6), (2, 50, 300), (3, 131, 2), (5, 33, 65), (12, 70, 33), (3, 3, 8)):
         weights, expected, message = a_map(*size, many, others)
         assert_equal(words_of(weights.numpy(), many[: size[2]]), expected, message)
-with check("all kinds of arrays; arguments by name", points=0.75):
+with check("torch and float32 as NumPy's float64; by name, any memory order", points=0.75):
     for size in ((2, 40, 5), (3, 40, 7)):
         weights, _, _ = a_map(*size)
         by_numpy = words_of(weights.numpy(), names[: size[2]])

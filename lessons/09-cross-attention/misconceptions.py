@@ -34,7 +34,7 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
     wrong(
         "block_values_from_x",
         {"mask=memory_mask": "x, memory_mask"},
-        "The values of your cross-attention come from x. The weights say where in the memory to "
+        "The values of your cross-attention come from the decoder's own words. The weights say where in the memory to "
         "look, so what is fetched must come from the memory as well.",
     )
 
@@ -96,8 +96,8 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
     wrong(
         "block_mask_as_key",
         {"mask=self_mask": "self_mask"},
-        "An attention gets a mask in the place of its keys or values. Look at the order of "
-        "MultiHeadAttention's arguments, or pass mask=.",
+        "It goes wrong as where an attention gets a mask in the place of its keys or values. Look "
+        "at the order of MultiHeadAttention's arguments, or pass mask=.",
     )
 
     wrong(
@@ -265,8 +265,8 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
     wrong(
         "block_memory_normalised",
         {"memory, mask=memory_mask": "self.norm2(memory), mask=memory_mask"},
-        "You normalise memory before the cross-attention uses it. It comes from the encoder as it "
-        "should be used.",
+        "It comes out as where memory is normalised before the cross-attention uses it. It comes "
+        "from the encoder as it should be used.",
     )
 
     wrong(
@@ -559,16 +559,16 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
     wrong(
         "block_mask_as_value",
         {"mask=self_mask": "x, self_mask"},
-        "An attention gets a mask in the place of its keys or values. Look at the order of "
-        "MultiHeadAttention's arguments, or pass mask=.",
+        "It goes wrong as where an attention gets a mask in the place of its keys or values. Look "
+        "at the order of MultiHeadAttention's arguments, or pass mask=.",
         seen="a trial with typical wrong answers",
     )
 
     wrong(
         "block_memory_mask_as_value",
         {"mask=memory_mask": "memory_mask"},
-        "An attention gets a mask in the place of its keys or values. Look at the order of "
-        "MultiHeadAttention's arguments, or pass mask=.",
+        "It goes wrong as where an attention gets a mask in the place of its keys or values. Look "
+        "at the order of MultiHeadAttention's arguments, or pass mask=.",
         seen="a trial with typical wrong answers",
     )
 
@@ -578,8 +578,8 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
             "mask=self_mask": "x, self_mask",
             "mask=memory_mask": "memory_mask",
         },
-        "An attention gets a mask in the place of its keys or values. Look at the order of "
-        "MultiHeadAttention's arguments, or pass mask=.",
+        "It goes wrong as where an attention gets a mask in the place of its keys or values. Look "
+        "at the order of MultiHeadAttention's arguments, or pass mask=.",
         seen="a trial with typical wrong answers",
     )
 
@@ -843,19 +843,19 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
     wrong(
         "greedy_stops_at_zero",
         {"end_id:": "end_id or not token:"},
-        "Your loop stops at token 0. The end token is end_id; 0 may be an ordinary word.",
+        "Your text stops at token 0. The end token is end_id; 0 may be an ordinary word.",
     )
 
     wrong(
         "greedy_stops_at_the_start_token",
         {"end_id:": "end_id or token == start_id:"},
-        "Your loop also stops when the model says start_id. Only end_id ends the text.",
+        "Your text also stops when the model says start_id. Only end_id ends the text.",
     )
 
     wrong(
         "greedy_stops_at_a_repetition",
         {"end_id:": "end_id or token in prefix:"},
-        "Your loop stops when a token comes twice. Words may repeat; only end_id ends the text.",
+        "Your text stops when a token comes twice. Words may repeat; only end_id ends the text.",
     )
 
     wrong(
@@ -885,8 +885,8 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
                 token = int(torch.multinomial(p, 1))
             """,
         },
-        "You draw the token at random from the probabilities. Greedy means: always the most "
-        "probable one, so the result is the same every time.",
+        "Your token is not always the most probable one, as where it is drawn at random. Greedy "
+        "means: always the most probable one, so the result is the same every time.",
         seen="generate functions with sampling",
     )
 
@@ -910,7 +910,7 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
                 token = int((e / e.sum()).argmax())
             """,
         },
-        "Where the logits are very large, or far below 0, your code cannot tell them apart: exp "
+        "Where the logits are large for their kind of number, or far below 0, your code cannot tell them apart: exp "
         "without their maximum subtracted, for one, gives inf or 0. The largest logit is also "
         "the most probable token: no softmax is needed.",
     )
@@ -1191,8 +1191,8 @@ with exercise("align", base=SHORT_ALIGN):
             "[i] for": "[i % len(source_tokens)] for",
             "(-1)": "(0)",
         },
-        "Your argmax runs over the target positions. For each target position it is the source "
-        "positions that compete: the last axis.",
+        "It comes out as with an argmax over the target positions. For each target position it is "
+        "the source positions that compete: the last axis.",
     )
 
     wrong(
@@ -1210,8 +1210,8 @@ with exercise("align", base=SHORT_ALIGN):
             winners = [max(found, key=found.count) for found in zip(*best, strict=True)]
             return [source_tokens[winner] for winner in winners]
         """,
-        "Each head votes for one position, and the most votes win. The weights are averaged over the "
-        "heads first: a position that is second everywhere can win.",
+        "It comes out as if each head voted for one position, and the most votes won. The weights "
+        "are averaged over the heads first: a position that is second everywhere can win.",
         seen="answers written blind",
     )
 
@@ -1255,8 +1255,8 @@ with exercise("align", base=SHORT_ALIGN):
                 return [source_tokens[i] for i in votes.argmax(-1)]
             """,
         },
-        "Each head votes for a position and the votes are counted. How sure a head is gets lost; "
-        "the card asks for the average of the weights.",
+        "It comes out as if each head voted for a position and the votes were counted. How sure a "
+        "head is gets lost; the card asks for the average of the weights.",
     )
 
     wrong(
@@ -1278,8 +1278,8 @@ with exercise("align", base=SHORT_ALIGN):
                 return found
             """,
         },
-        "You add up the weights of equal words before you compare. The card lets positions "
-        "compete: two places of 'the' stay two.",
+        "It comes out as if the weights of equal words were added up before they are compared. "
+        "The card lets positions compete: two places of 'the' stay two.",
     )
 
     wrong(
@@ -1486,8 +1486,8 @@ with exercise("align", base=SHORT_ALIGN):
     wrong(
         "align_target_by_target_axis",
         {"(0).argmax(-1)": "(1).argmax(-1)"},
-        "You average over the target positions and not over the heads. The first axis holds the "
-        "heads.",
+        "It comes out as an average over the target positions and not over the heads. The first "
+        "axis holds the heads.",
     )
 
     wrong(
@@ -1522,8 +1522,8 @@ with exercise("align", base=SHORT_ALIGN):
                 return [source_tokens[i] for i in array[0].argmax(-1)]
             """,
         },
-        "The sum of the heads is written into the weights of the first head: the caller's map is "
-        "changed.",
+        "The caller's map is changed, as where the sum of the heads is written into the weights "
+        "of the first head.",
     )
 
     wrong(
@@ -1682,8 +1682,8 @@ with exercise("mended_batch"):
     wrong(
         "mend_order_applied_again",
         {"back[i] = texts[place]": "back[place] = texts[i]"},
-        "You apply the order a second time instead of undoing it. order[p] says which sentence "
-        "stands at place p; you need the place of each sentence.",
+        "It comes out as if the order were applied a second time, and not undone. order[p] says "
+        "which sentence stands at place p; you need the place of each sentence.",
     )
 
     wrong(
@@ -1753,8 +1753,8 @@ with exercise("mended_batch"):
             lengths = sorted(len(words) for words in sentences)
             return [texts[lengths.index(len(words))] for words in sentences]
         """,
-        "You look for each text by the length of its sentence. Two sentences of one length then "
-        "get the same text.",
+        "Two sentences of one length get the same text, as where each text is looked for by the "
+        "length of its sentence.",
     )
 
 
@@ -1885,8 +1885,9 @@ with exercise("still_right"):
                 logits, _ = model.decode(reads, memory, mask)
             return (logits[:, -1].argmax(dim=-1) == says).double().mean().item()
         """,
-        "The hidden word is replaced by token 0. That is another text: its position can still be "
-        "read, in both parts of the model. Hide the position with a mask, in one part.",
+        "It comes out as if the hidden word were replaced by token 0. That is another text: its "
+        "position can still be read, in both parts of the model. Hide the position with a mask, "
+        "in one part.",
     )
 
     wrong(
@@ -1901,8 +1902,9 @@ with exercise("still_right"):
                 logits, _ = model.decode(reads, model.encode(text, mask), seen)
             return (logits[:, -1].argmax(dim=-1) == says).double().mean().item()
         """,
-        "Inside the encoder the hidden word is replaced by token 0, so its own place loses it too. "
-        "It should still read itself: close it with a mask, to the others only.",
+        "It comes out as if the hidden word were replaced by token 0 inside the encoder, so its "
+        "own place loses it too. It should still read itself: close it with a mask, to the others "
+        "only.",
     )
 
     wrong(
@@ -1926,8 +1928,8 @@ with exercise("still_right"):
             "(logits[:, -1].argmax(dim=-1) == says)":
                 "(logits[range(len(says)), (reads != 0).sum(1) - 1].argmax(dim=-1) == says)",
         },
-        "You look for the last token of reads that is not 0. Nothing says that 0 is padding there: "
-        "the last position is the last one.",
+        "It comes out as where the last token of reads that is not 0 is looked for. Nothing says "
+        "that 0 is padding there: the last position is the last one.",
     )
 
     wrong(

@@ -405,13 +405,13 @@ def compare(lead, lead_tokens, n=4, rng=rng):
     assert_close(number(found, scalar), mean, message, against="from the texts alone")
 
 
-with check("any number of leading axes", points=1.5):
+with check("any number of leading axes: as the mean of the texts alone", points=1.5):
     for lead in ((), (1,), (5,), (2, 3)):
         compare(lead, lead)
     others = check_rng()
     for lead, n in (((1, 1), 4), ((2, 1), 2), ((6,), 6), ((), 300)):
         compare(lead, lead, n, others)
-with check("leading axes that broadcast, without keep and with it", points=0.5):
+with check("axes that broadcast, keep too: as texts alone, or written out", points=0.5):
     compare((3,), ())
     compare((2, 1), (3,))
     logits = torch.tensor(rng.normal(size=(3, 5, 6)))
@@ -750,7 +750,8 @@ with check("the five parts", points=1):
     message = (
         "GPT(7, 12, 3, 20, 2, 6): each part should have the card's sizes, each of the two blocks "
         "be an object of its own, the output have no bias and a weight of its own, and there "
-        "should be nothing else to train."
+        "should be nothing else to train. Each parameter is counted once: a name that shares "
+        "another's tensor is missing."
     )
     expected = {name: list(v.shape) for name, v in parameters.items() if name != "position"}
     assert_equal(shapes, expected, message, name="the shapes of the parameters")

@@ -56,8 +56,8 @@ with exercise("next_token_loss", base=SHORT_LOSS):
             "logits[..., :-1, :], tokens[..., 1:], keep[..., 1:]":
                 "logits, tokens.roll(-1, -1), keep.roll(-1, -1)",
         },
-        "Your shift is a circle: the last position is scored against the first token of its own "
-        "text. A text of n tokens gives n - 1 predictions.",
+        "The last position is scored against the first token of its own text, as with a shift in "
+        "a circle. A text of n tokens gives n - 1 predictions.",
     )
 
     wrong(
@@ -151,16 +151,16 @@ with exercise("next_token_loss", base=SHORT_LOSS):
                 return -(p + 1e-9).log().gather(-1, targets[counted][:, None]).mean()
             """,
         },
-        "A small number keeps your probability away from 0, so that its logarithm is finite. The "
-        "loss of a very wrong guess is then cut off near 20, and its gradient is 0: nothing is "
-        "learned where it matters most.",
+        "The loss of a very wrong guess is cut off near 20, as where a small number keeps the "
+        "probability away from 0 so that its logarithm is finite. Its gradient is 0 then: nothing "
+        "is learned where it matters most.",
     )
 
     wrong(
         "loss_softmax_twice",
         {"F.cross_entropy(guesses[counted],": "F.cross_entropy(guesses[counted].softmax(-1),"},
-        "The softmax is taken twice, so that all guesses become nearly equal. F.cross_entropy, "
-        "for one, takes logits and does the softmax itself.",
+        "It comes out as if the softmax were taken twice: all guesses become nearly equal. "
+        "F.cross_entropy, for one, takes logits and does the softmax itself.",
         seen="public issues: softmax before nn.CrossEntropyLoss",
     )
 
@@ -202,7 +202,8 @@ with exercise("next_token_loss", base=SHORT_LOSS):
     wrong(
         "loss_float32",
         {"guesses[counted],": "guesses[counted].float(),"},
-        "float64 is rounded to float32 on the way. The precision of the logits is kept.",
+        "It comes out as if float64 were rounded to float32 on the way. The precision of the "
+        "logits is kept.",
     )
 
     wrong(
@@ -434,8 +435,8 @@ with exercise("GPT", base=SHORT_GPT):
         {
             "= self.position_embedding(self.token_embedding(tokens))": "= self.token_embedding(tokens); x = x + self.position_embedding(x)",
         },
-        "position_embedding(x) already returns x plus the positions. You add x once more, so that "
-        "the token vectors count twice.",
+        "The token vectors count twice, as where x is added once more: position_embedding(x) "
+        "already returns x plus the positions.",
     )
 
     wrong(
@@ -527,14 +528,15 @@ with exercise("GPT", base=SHORT_GPT):
     wrong(
         "gpt_residual_around_the_block",
         {"x, _ = block(x, mask=mask)": "x = x + block(x, mask=mask)[0]"},
-        "You add x to what a block returns. The residual connections are inside the block already, "
-        "so that x counts twice.",
+        "It comes out as if x were added to what a block returns. The residual connections are "
+        "inside the block already, so that x counts twice.",
     )
 
     wrong(
         "gpt_takes_the_weights",
         {"x, _ = block": "_, x = block"},
-        "A block returns (output, weights), in this order. You go on with the weights.",
+        "A block returns (output, weights), in this order. It goes wrong as where you go on with "
+        "the weights.",
     )
 
     wrong(
@@ -658,8 +660,8 @@ with exercise("training_step"):
     wrong(
         "step_keeps_gradients",
         {"optimizer.zero_grad()": ""},
-        "You never clear the gradients. torch adds the new ones to the old ones, and each step goes "
-        "in the direction of all texts so far.",
+        "It comes out as where the gradients are never cleared. torch adds the new ones to the "
+        "old ones, and each step goes in the direction of all texts so far.",
         seen="public issues: zero_grad forgotten",
     )
 
@@ -669,8 +671,8 @@ with exercise("training_step"):
             "optimizer.zero_grad()": "",
             "optimizer.step()": "optimizer.step(); optimizer.zero_grad()",
         },
-        "You clear the gradients at the end of the step. What lies on them when the step is called "
-        "the first time still counts. Clear them before backward.",
+        "What lies on the gradients when the step is called the first time still counts, as where "
+        "they are cleared at the end of the step. Clear them before backward.",
     )
 
     wrong(
@@ -721,8 +723,9 @@ with exercise("training_step"):
                     p.grad *= min(1.0, max_norm / float(total))
             """,
         },
-        "Your total norm is the sum of the parameters' norms. The total norm is that of all gradients "
-        "as one long vector: the root of the sum of all squares, which is smaller.",
+        "It comes out as if the total norm were the sum of the parameters' norms. The total norm "
+        "is that of all gradients as one long vector: the root of the sum of all squares, which "
+        "is smaller.",
     )
 
     wrong(
@@ -733,15 +736,16 @@ with exercise("training_step"):
                     nn.utils.clip_grad_norm_(p, max_norm)
             """,
         },
-        "You clip each parameter by itself. The total norm can still be far above max_norm, and the "
-        "direction changes: large gradients are cut, small ones are not. One norm over all of them.",
+        "It comes out as if each parameter were clipped by itself. The total norm can still be "
+        "far above max_norm, and the direction changes: large gradients are cut, small ones are "
+        "not. One norm over all of them.",
     )
 
     wrong(
         "step_clips_values",
         {"clip_grad_norm_": "clip_grad_value_"},
-        "You clip every single number to max_norm. The exercise asks for the total norm over all "
-        "numbers of all parameters, and one factor for all.",
+        "It comes out as if every single number were clipped to max_norm. The exercise asks for "
+        "the total norm over all numbers of all parameters, and one factor for all.",
         seen="clip_grad_value_ of torch",
     )
 
@@ -819,8 +823,8 @@ with exercise("training_step"):
             "loss.backward()": "loss.clamp(max=max_norm).backward()",
             "nn.utils.clip_grad_norm_(model.parameters(), max_norm)": "",
         },
-        "You clip the loss. The exercise asks for the norm of the gradients; and a clipped loss has "
-        "a gradient of 0.",
+        "It comes out as if the loss were clipped. The exercise asks for the norm of the "
+        "gradients; and a clipped loss has a gradient of 0.",
     )
 
     wrong(
@@ -865,8 +869,8 @@ with exercise("training_step"):
         "step_shifted_twice",
         {"next_token_loss(model(tokens), tokens)":
             "next_token_loss(model(tokens[..., :-1]), tokens[..., 1:])"},
-        "You shift the tokens, and next_token_loss shifts once more. It takes the logits and the "
-        "tokens of the same, whole text.",
+        "It comes out as where you shift the tokens and next_token_loss shifts once more. It "
+        "takes the logits and the tokens of the same, whole text.",
     )
 
     wrong(
@@ -891,7 +895,8 @@ with exercise("training_step"):
     wrong(
         "step_two_updates",
         {"optimizer.step()": "optimizer.step(); optimizer.step()"},
-        "You let the optimiser step twice with the same gradients.",
+        "It comes out as if the optimiser stepped twice with the same gradients. It should step "
+        "once.",
     )
 
     wrong(
@@ -902,9 +907,9 @@ with exercise("training_step"):
                 optimizer.zero_grad()
             """,
         },
-        "The given optimiser does not make the step: you move the parameters by rate times "
-        "gradient, by hand or with an optimiser of your own. The given one has a rule and a "
-        "memory (momentum, Adam's averages), which are lost.",
+        "The parameters move by rate times gradient, as where not the given optimiser makes the "
+        "step, but your own hand or another one. The given one has a rule and a memory (momentum, "
+        "Adam's averages), which are lost.",
     )
 
     wrong(
@@ -917,9 +922,9 @@ with exercise("training_step"):
                             p -= optimizer.param_groups[0]["lr"] * p.grad
             """,
         },
-        "The given optimiser does not make the step: you move the parameters by rate times "
-        "gradient, by hand or with an optimiser of your own. The given one has a rule and a "
-        "memory (momentum, Adam's averages), which are lost.",
+        "The parameters move by rate times gradient, as where not the given optimiser makes the "
+        "step, but your own hand or another one. The given one has a rule and a memory (momentum, "
+        "Adam's averages), which are lost.",
     )
 
     wrong(
@@ -1021,8 +1026,8 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
         "sampling_temperature_of_probabilities",
         {"torch.softmax(logits / temperature, dim=-1)":
             "torch.softmax(torch.softmax(logits, dim=-1) / temperature, dim=-1)"},
-        "You divide the probabilities by the temperature and take a softmax of them. The temperature "
-        "divides the logits.",
+        "It comes out as if the probabilities were divided by the temperature and went through a "
+        "softmax again. The temperature divides the logits.",
     )
 
     wrong(
@@ -1208,8 +1213,8 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
         "sampling_top_p_threshold",
         {"int((ordered.cumsum(-1) - ordered < top_p).sum())":
             "max(1, int((ordered >= 1 - top_p).sum()))"},
-        "You compare each token's own probability with a bound. Top-p is about the SUM of the most "
-        "likely ones.",
+        "It comes out as if each token's own probability were compared with a bound. Top-p is "
+        "about the SUM of the most likely ones.",
     )
 
     wrong(
@@ -1233,8 +1238,8 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
                 kept[:count] = p[:count]
             """,
         },
-        "You add up the probabilities in the order of the vocabulary. The most likely tokens come "
-        "first: sort.",
+        "It comes out as if the probabilities were added up in the order of the vocabulary. The "
+        "most likely tokens come first: sort.",
     )
 
     wrong(
@@ -1320,7 +1325,8 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
     wrong(
         "sampling_float32",
         {"logits / temperature": "logits.float() / temperature"},
-        "float64 is rounded to float32 on the way. The precision of the logits is kept.",
+        "It comes out as if float64 were rounded to float32 on the way. The precision of the "
+        "logits is kept.",
     )
 
     wrong(
@@ -1568,13 +1574,13 @@ with exercise("judges_step"):
         "judge_expects_unshifted",
         {"loss = next_token_loss(model(tokens), tokens)":
             "loss = F.cross_entropy(model(tokens).flatten(0, -2), tokens.flatten())"},
-        "You compute the loss without the shift, and so find the right steps broken.",
+        "You find the right steps broken, as where the loss is computed without the shift.",
     )
 
     wrong(
         "judge_expects_no_clipping",
         {"min(1.0, max_norm / norm)": "1.0"},
-        "You compute the move without clipping, and so find the right steps broken.",
+        "You find the right steps broken, as where the move is computed without clipping.",
     )
 
     wrong(
@@ -1583,8 +1589,8 @@ with exercise("judges_step"):
             "abs(returned - loss.item())":
                 "abs(returned - next_token_loss(model(tokens), tokens).item())",
         },
-        "You compute the loss after the step has changed the model, and compare that. The loss "
-        "before the step is asked for: compute it before the call.",
+        "Your verdicts are those of a judge who compares the loss after the step has changed the "
+        "model. The loss before the step is asked for: compute it before the call.",
     )
 
     wrong(

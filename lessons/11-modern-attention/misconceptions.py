@@ -662,8 +662,9 @@ with exercise("apply_rotary", base=SHORT_ROTARY):
     wrong(
         "rotary_float32_angles",
         {"dtype=torch.float64": "dtype=torch.float32"},
-        "The angles are computed in float32, also for a float64 x. At position 100,000 such an angle is "
-        "known to two decimals only. Compute it in the precision of x, or a better one.",
+        "It comes out as if the angles were computed in float32, also for a float64 x. At "
+        "position 100,000 such an angle is known to two decimals only. Compute it in the "
+        "precision of x, or a better one.",
         seen="inv_freq in float32 in public code",
     )
 
@@ -723,8 +724,8 @@ with exercise("apply_rotary", base=SHORT_ROTARY):
                 return torch.stack((a, b), -1).flatten(-2)
             """,
         },
-        "The second line of the turn uses the first feature after it was turned. Both lines need the "
-        "old one.",
+        "It comes out as if the second line of the turn used the first feature after it was "
+        "turned. Both lines need the old one.",
         seen="folklore: overwriting one coordinate of a rotation",
     )
 
@@ -952,7 +953,8 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
         "gqa_merged_by_reshape",
         {"self.W_o(combine_heads(heads))":
             "self.W_o(heads.reshape(*heads.shape[:-3], heads.shape[-2], -1))"},
-        "The heads are merged by a reshape alone, which mixes positions: lesson 5's silent bug.",
+        "It comes out as if the heads were merged by a reshape alone, which mixes positions: "
+        "lesson 5's silent bug.",
         seen="public issues: reshape where a transpose is needed",
     )
 
@@ -1023,16 +1025,17 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
                     mask = mask.unsqueeze(-3)
             """: "",
         },
-        "Your mask does not get the head axis where it is needed, before its last two axes. A mask for "
-        "each text, (batch, n_q, n_k), then meets the axis of the heads.",
+        "It goes wrong as where a mask does not get the head axis where it is needed, before its "
+        "last two axes. A mask for each text, (batch, n_q, n_k), then meets the axis of the "
+        "heads.",
         seen="public issues: mask not unsqueezed",
     )
 
     wrong(
         "gqa_mask_always_new_axis",
         {"2 <= mask.ndim <= query.ndim": "mask.ndim > 1"},
-        "Every mask gets a new axis, also one that already has a head axis (it has more axes than "
-        "query).",
+        "It goes wrong as where every mask gets a new axis, also one that already has a head axis "
+        "(it has more axes than query).",
     )
 
     wrong(
@@ -1045,8 +1048,8 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
     wrong(
         "gqa_mask_of_four_axes",
         {"2 <= mask.ndim <= query.ndim": "mask.ndim in (2, 3)"},
-        "You decide by the number of axes of the mask alone. It has a head axis when it has more axes "
-        "than query.",
+        "It comes out as where the number of axes of the mask decides alone. It has a head axis "
+        "when it has more axes than query.",
     )
 
     wrong(
@@ -1076,8 +1079,8 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
                 heads = weights @ V
             """,
         },
-        "Forbidden scores become -1e9. A query that may attend to nothing then attends evenly to what "
-        "is forbidden. Its weights should be 0.",
+        "A query that may attend to nothing attends evenly to what is forbidden, as where "
+        "forbidden scores become -1e9. Its weights should be 0.",
         seen="The Annotated Transformer",
     )
 
@@ -1166,8 +1169,8 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
             "K = K.repeat_interleave(group, dim=-3)": "K = K.repeat_interleave(group, dim=1)",
             "V = V.repeat_interleave(group, dim=-3)": "V = V.repeat_interleave(group, dim=1)",
         },
-        "You repeat along axis 1, which is the axis of the heads only with exactly one batch axis. "
-        "Count from the end: it is the third from there.",
+        "It goes wrong as where you repeat along axis 1, which is the axis of the heads only with "
+        "exactly one batch axis. Count from the end: it is the third from there.",
         seen="repeat_interleave(dim=1) in public code",
     )
 
@@ -1294,21 +1297,22 @@ with exercise("KVCache"):
     wrong(
         "cache_along_axis_0",
         {"[self.K, k], dim=-2": "[self.K, k], dim=0", "[self.V, v], dim=-2": "[self.V, v], dim=0"},
-        "You join along axis 0. With texts or heads in front that is not the words: they are the last "
-        "axis but one.",
+        "It goes wrong as where you join along axis 0. With texts or heads in front that is not "
+        "the words: they are the last axis but one.",
     )
 
     wrong(
         "cache_along_axis_1",
         {"[self.K, k], dim=-2": "[self.K, k], dim=1", "[self.V, v], dim=-2": "[self.V, v], dim=1"},
-        "You join along axis 1. Count from the end: the words are the last axis but one.",
+        "It goes wrong as where you join along axis 1. Count from the end: the words are the last "
+        "axis but one.",
     )
 
     wrong(
         "cache_along_axis_2",
         {"[self.K, k], dim=-2": "[self.K, k], dim=2", "[self.V, v], dim=-2": "[self.V, v], dim=2"},
-        "You join along axis 2, which is the words only with exactly two leading axes. Count from the "
-        "end.",
+        "It goes wrong as where you join along axis 2, which is the words only with exactly two "
+        "leading axes. Count from the end.",
         seen="caches written for (batch, heads, n, d_k)",
     )
 
@@ -1654,8 +1658,8 @@ with exercise("blockwise_attention", base=SHORT_BLOCKWISE):
     wrong(
         "blockwise_maximum_of_block",
         {"torch.maximum(m, S.amax(-1, keepdim=True))": "S.amax(-1, keepdim=True)"},
-        "Your maximum is that of the block, also when an earlier block had a larger one. In exact "
-        "numbers that is right; with large scores the factor overflows.",
+        "It comes out as if your maximum were that of the block, also when an earlier block had a "
+        "larger one. In exact numbers that is right; with large scores the factor overflows.",
     )
 
     wrong(
@@ -1679,8 +1683,9 @@ with exercise("blockwise_attention", base=SHORT_BLOCKWISE):
         "blockwise_maximum_over_queries",
         {"torch.maximum(m, S.amax(-1, keepdim=True))":
             "torch.maximum(m, S.amax((-2, -1), keepdim=True))"},
-        "One maximum for all queries. In exact numbers that is right; but a query whose scores all lie "
-        "far below it gets only zeros, and 0 / 0. Each query has a maximum of its own.",
+        "It comes out as with one maximum for all queries. In exact numbers that is right; but a "
+        "query whose scores all lie far below it gets only zeros, and 0 / 0. Each query has a "
+        "maximum of its own.",
     )
 
     wrong(
@@ -1690,8 +1695,9 @@ with exercise("blockwise_attention", base=SHORT_BLOCKWISE):
             "a = a * f + w @ v": "a = a + (w / w.sum(-1, keepdim=True)) @ v",
             "torch.maximum(m, S.amax(-1, keepdim=True))": "S.amax(-1, keepdim=True)",
         },
-        "Every block gets a softmax of its own, and the results are averaged. A block with small scores "
-        "should count less: divide once, at the end, by the sum over all keys.",
+        "It comes out as if every block got a softmax of its own, and the results were averaged. "
+        "A block with small scores should count less: divide once, at the end, by the sum over "
+        "all keys.",
     )
 
     wrong(
@@ -1701,8 +1707,9 @@ with exercise("blockwise_attention", base=SHORT_BLOCKWISE):
             "a = a * f + w @ v": "a = a + (w / w.sum(-1, keepdim=True)) @ v",
             "torch.maximum(m, S.amax(-1, keepdim=True))": "S.amax(-1, keepdim=True)",
         },
-        "Every block gets a softmax of its own, and the results are added: with three blocks the weights "
-        "sum to 3. Divide once, at the end, by the sum over all keys.",
+        "It comes out as if every block got a softmax of its own, and the results were added: "
+        "with three blocks the weights sum to 3. Divide once, at the end, by the sum over all "
+        "keys.",
     )
 
     wrong(
@@ -1714,7 +1721,8 @@ with exercise("blockwise_attention", base=SHORT_BLOCKWISE):
     wrong(
         "blockwise_divided_in_the_loop",
         {"m = new": "m = new\na = a / s"},
-        "You divide by the sum in every block and go on with the quotient. Divide once, at the end.",
+        "It comes out as if you divided by the sum in every block and went on with the quotient. "
+        "Divide once, at the end.",
     )
 
     wrong(
@@ -1775,8 +1783,8 @@ with exercise("blockwise_attention", base=SHORT_BLOCKWISE):
         {"for k, v in zip(K.split(block_size, -2), V.split(block_size, -2)):":
             "K, V = (F.pad(x, (0, 0, 0, -x.shape[-2] % block_size)) for x in (K, V))\n"
             "for k, v in zip(K.split(block_size, -2), V.split(block_size, -2)):"},
-        "The last block is filled up with zero keys, and they get weight: a score of 0 is not a weight "
-        "of 0.",
+        "It comes out as if the last block were filled up with zero keys, and they got weight: a "
+        "score of 0 is not a weight of 0.",
     )
 
     wrong(
@@ -1837,8 +1845,9 @@ with exercise("blockwise_attention", base=SHORT_BLOCKWISE):
             ]
             return torch.cat(parts, -2)
         """,
-        "Your blocks are blocks of queries, each against all keys. That is exact, but needs no online "
-        "softmax, and a single query still meets all keys at once. The blocks are of keys.",
+        "It comes out as where the blocks are blocks of queries, each against all keys. That is "
+        "exact, but needs no online softmax, and a single query still meets all keys at once. The "
+        "blocks are of keys.",
     )
 
     wrong(

@@ -341,7 +341,7 @@ with check("eps as it is given; x of many shapes and sizes, float32 and float64"
         if dtype == torch.float64:
             way = "in training mode under torch.no_grad()"
             assert_close(normalise(scale, x.clone(), eps), expected, message.format(way))
-with check("small numbers, with eps given and left out", points=1):
+with check("small numbers: eps left out as eps=1e-6", points=1):
     given = normalise(ones, 1e-3 * noise, 1e-6)
     message = "x of shape (2, 3, 6) in float64: the result should be a torch tensor."
     assert_equal(isinstance(given, torch.Tensor), True, message, name="'it is a tensor'")
@@ -660,7 +660,7 @@ for shape, d_ff in sizes:
     expected = (z * torch.sigmoid(z) * (x @ up.T)) @ down.T
     cases_run.append((shape, d_ff, parameters, x, expected, forward(parameters, x.clone(), d_ff)))
 
-with check("each word as alone; then x.expand, which is x twice", points=1):
+with check("each word as alone; then x.expand as x alone", points=1):
     for shape, d_ff, parameters, x, _, (_, evaluated, _, twice) in cases_run:
         given = f"x of shape {shape}, d_ff = {d_ff}"
         message = f"{given}: the result should have the shape of x, axes of length 1 included."
@@ -727,7 +727,7 @@ with check("the values in float64, in both modes", points=0.5):
         message += " It should be computed in float64, and is compared to ten digits."
         for found in (evaluated, trained):
             assert_close(found, expected, message, precise=True)
-with check("training mode, and x afterwards", points=0.5, side=True):
+with check("training mode as evaluation mode; x stays as it is", points=0.5, side=True):
     for _, _, _, x, _, (trained, evaluated, x_after, _) in cases_run:
         message = (
             "The same x in training mode and then in evaluation mode: the result should be the "
@@ -1588,7 +1588,7 @@ with check("as many key-value heads as heads", points=0.25):
     )
     assert_close(weights, expected_weights, message, name="weights")
     assert_close(output, expected, message, name="output")
-with check("masks: none, one for each text, one for each head", points=0.5):
+with check("masks for texts or heads: weights as without, hidden keys 0", points=0.5):
     masks = torch.tensor(rng.random((3, 4, 5)) < 0.5)
     masks[..., 1], masks[..., 3] = True, False
     six = torch.tensor(rng.random((1, 6, 4, 5)) < 0.5)
@@ -1713,7 +1713,7 @@ with check("as many key-value heads as heads, and a single one", points=1):
         )
         assert_close(weights, expected_weights, message, name="weights")
         assert_close(output, expected, message, name="output")
-with check("groups; other sizes and leading axes, a mask, both modes, by name", points=2):
+with check("groups; sizes, leading axes, a mask of True, both modes, by name", points=2):
     for counts in ((6, 2), (6, 3), (4, 2), (12, 4), (8, 2)):
         output, weights = pair(found[counts])
         expected, expected_weights = wanted[counts]
@@ -1811,7 +1811,7 @@ with check("each text as if it were alone", points=1):
         assert_close(weights, expected, message, name="weights", against="for each text alone")
         expected = torch.stack([one[0] for one in alone]).reshape(*lead, n_q, 12).double()
         assert_close(output, expected, message, name="output", against="for each text alone")
-with check("key and value left out, and written out", points=1):
+with check("key and value left out: as written out", points=1):
     query, key, other = (torch.tensor(rng.normal(size=(2, n, 12))) for n in (4, 5, 4))
     for given, whole in (
         ({"query": query}, (query, query, query)),
@@ -1898,9 +1898,9 @@ def compare(cases, n_q=4, n_k=5, draw=rng):
         message = (
             f"query of shape {tuple(query.shape)}, {'no key' if key is None else f'{n_k} keys'}, 6 "
             f"heads, mask of shape {tuple(shape)}: it has a head axis exactly when it has more "
-            "axes than query; otherwise it serves every head, and its last two axes are n_q and "
-            "n_k. Hidden keys (False) have weight 0, the others share it as in your layer without "
-            "a mask."
+            "axes than query; otherwise it serves every head: the last two axes are queries and "
+            "keys, the others line up with query's leading axes. Hidden keys (False) have weight "
+            "0, the others share it as in your layer without a mask."
         )
         called = (
             f"query of shape {tuple(query.shape)}, {'no key' if key is None else f'{n_k} keys'}, 6 "
@@ -1911,7 +1911,7 @@ def compare(cases, n_q=4, n_k=5, draw=rng):
         assert_close(weights, expected, message, name="weights", against=own)
 
 
-with check("one mask for all heads, and none; a large hidden key", points=1):
+with check("a mask for all heads: as without it, hidden keys 0, however large", points=1):
     compare(
         [
             ((), (5,)),
@@ -1949,10 +1949,10 @@ with check("one mask for all heads, and none; a large hidden key", points=1):
         )
         plain, own = torch.as_tensor(expected).double(), "without enlarging the hidden key"
         assert_close(found, plain, message, name=name, against=own)
-with check("a mask for each head, and none", points=1):
+with check("a mask for each head: weights as without it, hidden keys 0", points=1):
     compare([((), (6, 4, 5)), ((), (6, 1, 5)), ((3,), (3, 6, 4, 5)), ((2,), (1, 6, 1, 5)), ((2, 3), (2, 3, 6, 4, 5))])  # fmt: skip
     compare([((6,), (6, 6, 6, 6))], 6, 6, later)
-with check("queries with nothing to attend to, beside others", points=1):
+with check("nothing to attend to: weights 0, output W_o's bias; others' sum 1", points=1):
     query, key = (torch.tensor(rng.normal(size=(2, n, 12))) for n in (4, 5))
     rows = torch.tensor(rng.random((4, 5)) < 0.6)
     rows[:, 0], rows[2] = True, False
@@ -3230,7 +3230,7 @@ with check("what is held at once", points=2.5):
     )
     few = shared["most numbers"] < most
     assert_equal(few, True, message, name="few numbers where keys are shared")
-with check("each score once", points=1):
+with check("matrix products: not much more than one pass needs", points=1):
     once = n_q * n_k * (d_k + d_v)
     message = (
         f"Matrix products with {seen['multiply-adds']:,} multiply-adds; one pass needs {once:,}, "

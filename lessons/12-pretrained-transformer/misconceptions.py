@@ -13,8 +13,8 @@ with exercise("wordpiece"):
     wrong(
         "no_marks_in_the_lookup",
         {'piece = word[start:end] if start == 0 else "##" + word[start:end]': "piece = word[start:end]"},
-        "You look up inner pieces without ##, so a piece that may only begin a word is found inside "
-        "one. After the first piece the vocabulary is asked for '##' and the letters.",
+        "A piece that may only begin a word is found inside one, as where inner pieces are looked "
+        "up without ##. After the first piece the vocabulary is asked for '##' and the letters.",
     )
 
     wrong(
@@ -34,8 +34,8 @@ with exercise("wordpiece"):
     wrong(
         "marks_on_every_piece",
         {'word[start:end] if start == 0 else "##" + word[start:end]': '"##" + word[start:end]'},
-        "You look for ## also at the beginning of the word. The first piece stands in the vocabulary "
-        "without it.",
+        "It comes out as where ## is looked for also at the beginning of the word. The first "
+        "piece stands in the vocabulary without it.",
     )
 
     wrong(
@@ -54,8 +54,8 @@ with exercise("wordpiece"):
         found = cut(word, "") if len(word) < 100 else None
         return found if found is not None else ["[UNK]"]
         """,
-        "Your cut goes back and tries a shorter piece when it runs into a wall. The published one "
-        "never does: one wall, and the whole word is [UNK].",
+        "Your pieces are those of a cut that goes back and tries a shorter piece when it runs "
+        "into a wall. The published one never does: one wall, and the whole word is [UNK].",
         seen="solutions that search for any cover",
     )
 
@@ -71,8 +71,9 @@ with exercise("wordpiece"):
                         best[end] = [*best[start], piece]
         return best.get(len(word), ["[UNK]"])
         """,
-        "You look for the cut with the fewest pieces. This one is greedy: the longest piece at each "
-        "place, from the left, even where another cut would need fewer or would avoid [UNK].",
+        "Your cut is the one with the fewest pieces. The one that is asked for is greedy: the "
+        "longest piece at each place, from the left, even where another cut would need fewer or "
+        "would avoid [UNK].",
         seen="tokenisers of the unigram kind, which optimise the whole cut",
     )
 
@@ -127,8 +128,8 @@ with exercise("wordpiece"):
     wrong(
         "lower_case",
         {"pieces = []": "pieces = []\nword = word.lower()"},
-        "You make the word lower case. Here upper and lower case are different letters; who calls "
-        "wordpiece has done that already.",
+        "It comes out as if the word were made lower case. Here upper and lower case are "
+        "different letters; who calls wordpiece has done that already.",
     )
 
     wrong(
@@ -277,8 +278,8 @@ with exercise("embed"):
     wrong(
         "positions_of_the_pieces",
         {'position_embeddings.weight"][: ids.shape[-1]]': 'position_embeddings.weight"][ids]'},
-        "You look up the positions with ids, the numbers of the pieces. Position t belongs to token t, "
-        "whichever piece it is: 0, 1, 2 and so on.",
+        "It comes out as if the positions were looked up with ids, the numbers of the pieces. "
+        "Position t belongs to token t, whichever piece it is: 0, 1, 2 and so on.",
     )
 
     wrong(
@@ -293,8 +294,8 @@ with exercise("embed"):
         {
             "[: ids.shape[-1]]": "[((ids != 0).long().cumsum(-1) - 1).clamp(min=0)]",
         },
-        "You count positions only over tokens whose number is not 0. Piece 0 is a token like any other "
-        "here: position t belongs to token t.",
+        "It comes out as if positions were counted only over tokens whose number is not 0. Piece "
+        "0 is a token like any other here: position t belongs to token t.",
         seen="RoBERTa, whose positions skip the padding",
     )
 
@@ -311,7 +312,8 @@ with exercise("embed"):
     wrong(
         "whole_position_table",
         {"[: ids.shape[-1]]": ""},
-        "You add the whole table of positions. A text of n tokens gets its first n rows.",
+        "It goes wrong as where the whole table of positions is added. A text of n tokens gets "
+        "its first n rows.",
     )
 
     wrong(
@@ -323,8 +325,8 @@ with exercise("embed"):
             "words = table[ids]",
             "words + positions + kind": "words + positions",
         },
-        "You add the token type into the table of words itself: weights is changed, and at the next call "
-        "it is added once more. Add to what was looked up.",
+        "weights is changed, as where the token type is added into the table of words itself: at "
+        "the next call it is added once more. Add to what was looked up.",
     )
 
     wrong(
@@ -534,8 +536,9 @@ with exercise("load_block"):
             for parameter, source in pairs:
                 parameter.copy_(source)
         """,
-        "You go through all parameters that the block has. Its feed_forward may be another module, with "
-        "parameters that nothing is published for: copy the 16 tensors that are.",
+        "It goes wrong as where you go through all parameters that the block has. Its "
+        "feed_forward may be another module, with parameters that nothing is published for: copy "
+        "the 16 tensors that are.",
     )
 
     wrong(
@@ -546,8 +549,8 @@ with exercise("load_block"):
             '         and one.split(".", 3)[3] == name]\n'
             'published = found[-1] if found else f"encoder.layer.{layer}.{name}"'
         },
-        "You take every name that begins with encoder.layer.1, and so layer 10 and 11 as well. The "
-        "number ends at the next point.",
+        "It comes out as if every name that begins with encoder.layer.1 were taken, and so layer "
+        "10 and 11 as well. The number ends at the next point.",
     )
 
     wrong(
@@ -639,8 +642,8 @@ with exercise("load_block"):
             attention, network = block.attention, block.feed_forward
             """
         },
-        "You put a new FeedForward into the block, so the activation that stood there is lost, and so is "
-        "its precision. Copy into the block's own linear1 and linear2.",
+        "The activation that stood in the block is lost, or its precision, as where a new "
+        "FeedForward is put there. Copy into the block's own linear1 and linear2.",
     )
 
     wrong(

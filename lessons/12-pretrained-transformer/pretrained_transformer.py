@@ -1248,7 +1248,7 @@ def run(which):
 
 
 same, into_double, into_single = ("float32", False), ("float32", True), ("float64", False)
-with check("precision", points=0.5):
+with check("precision: each dtype stays, numbers as in float32, all digits", points=0.5):
     for which, kind in ((into_double, torch.float64), (into_single, torch.float32)):
         values = run(which)[1]
         message = (
@@ -1592,7 +1592,7 @@ with check("a batch", points=1):
         "Three texts with 5, 3 and 1 kept tokens: each should have the mean of its own kept "
         "tokens, divided by that mean's own length.",
     )
-with check("a text with nothing kept, beside others", points=1):
+with check("a text with nothing kept: zeros; one beside it: not 0, no NaN", points=1):
     keep = torch.tensor([[T, T, T, N, N], [N, N, N, N, N], [T, T, N, N, N]])
     found = sentence_embedding(hidden.clone(), keep.clone())
     message = "Three texts of five tokens, four features: the result should have the shape (3, 4)."
@@ -1620,7 +1620,7 @@ def without_gradients(hidden, keep):
 
 rng = check_rng()
 later = rng.spawn(1)[0]
-with check("each text alone", points=1.5):
+with check("each text as alone", points=1.5):
     shapes = ((4, 5), (1, 6), (3, 4, 5), (1, 5, 5), (5, 5, 5), (2, 3, 4, 6), (3, 1, 5, 2))
     for shape in (*shapes, (1, 1, 3, 4)):
         draw = later if shape == (1, 1, 3, 4) else rng
@@ -1645,7 +1645,7 @@ with check("each text alone", points=1.5):
         ]
         one_by_one = torch.stack(alone).reshape(*shape[:-2], d)
         assert_close(found, one_by_one, message, against="for each text alone")
-with check("some tokens kept, or all; huge numbers at the others", points=1.5):
+with check("kept tokens as alone, whatever the others hold; all sizes alike", points=1.5):
     hidden = torch.tensor(later.normal(size=(6, 5))).float()
     keep = torch.tensor([False, True, False, True, True, False])
     message = (
@@ -1732,9 +1732,11 @@ with check("unit length", points=1):
             f"Four texts, hidden with numbers of size {size}, some tokens kept: each vector of the "
             "result should have length 1."
         )
+        if size < 1:
+            message += " For one: is the length kept from being less than some number?"
         assert_equal(isinstance(found, torch.Tensor), True, message, name="'it is a tensor'")
         assert_close(found.square().sum(-1).sqrt(), torch.ones(4), message, name="the length")
-with check("nothing kept, and everything kept", points=1):
+with check("nothing kept: zeros; everything kept: not 0, no NaN", points=1):
     for shape in ((4, 5), (2, 4, 5), (2, 3, 4, 6)):
         hidden = torch.tensor(rng.normal(size=shape)).float()
         keep = torch.ones(shape[:-1], dtype=torch.bool)

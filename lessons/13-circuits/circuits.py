@@ -681,7 +681,7 @@ for lead in ((), (4,), (2, 1), (2, 3, 4)):
     for n in (2, 5, 8):
         cases.append(rng.dirichlet(np.ones(n), size=(*lead, n)))
 cases.append(check_rng().dirichlet(np.ones(5), size=(1, 5)))
-with check("each map by itself, NumPy and torch, in any order in memory", points=1):
+with check("each map as alone, NumPy and torch, in any order in memory", points=1):
     for maps in cases:
         n, lead = maps.shape[-1], maps.shape[:-2]
         for period in {1, 2, n - 2, n - 1} & set(range(1, n)):
@@ -1314,8 +1314,8 @@ with check("the sum of the rows, eps large and small", points=1):
         assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
         message = (
             f"norm.eps = {eps}, parts with numbers of size {size}, no bias: the rows should sum to "
-            "output(norm(parts.sum(0))). The divisor has the variance of "
-            "parts.sum(0), and eps is added to it."
+            "output(norm(parts.sum(0))). The divisor is the root of the variance of parts.sum(0) "
+            "plus eps: eps is added under the root."
         )
         assert_close(found.sum(0), expected, message, name="their sum")
 with check("each part by its own numbers, and the rest; many sizes, float32 too", points=1):
@@ -1679,7 +1679,7 @@ def argument_after(outputs, how):
     return outputs
 
 
-with check("a new tensor", points=0.25, side=True):
+with check("outputs itself stays as it is", points=0.25, side=True):
     for how in ("zero", "mean", "resample"):
         message = f"{how}: outputs itself was changed by the call. A new tensor is asked for."
         assert_equal(argument_after(outputs.clone(), how), outputs, message, name="outputs")
@@ -1928,7 +1928,7 @@ with check("the best head", points=0.75):
             )
             assert_equal(found[0], (layer, head), message, name="the best head")
 scores = rng.permutation(6).reshape(2, 3) / 10
-with check("200 draws: one best head, each other one as control, all tuples", points=1):
+with check("200 draws: the same best head, each other one as control; tuples", points=1):
     bests, controls = drawn(scores, seed, 200)
     message = (
         f"scores {scores.tolist()}, 200 draws: the control should be each of the five heads that are not "
@@ -2330,7 +2330,7 @@ with check("a module that returns a tuple", points=1):
             "rest stays."
         )
         assert_close(found, expected, message)
-with check("the patched position, and the others", points=0.75):
+with check("the patched position changes, the others stay", points=0.75):
     found, _, _ = patched(numbers, tokens, "read", logits, 3)
     others = [0, 1, 2, 4]
     message = "tokens (3, 5), four words: what model(tokens) returns has shape (3, 5, 4)."

@@ -361,6 +361,12 @@ with exercise("logit_attribution"):
         "norm's own the rows sum to the logits.",
     )
     wrong(
+        "attribution_eps_after_the_root",
+        {"torch.sqrt(variance + norm.eps)": "(torch.sqrt(variance) + norm.eps)"},
+        "Your eps is added to the divisor, after the root. It belongs to the variance, under the root.",
+        seen="answers written blind",
+    )
+    wrong(
         "attribution_eps_of_torch",
         {"variance + norm.eps": "variance + 1e-5"},
         "eps is 1e-5 whatever the norm says. Read its attribute.",
@@ -856,8 +862,8 @@ with exercise("mended_control"):
     wrong(
         "control_divided_by_layers",
         {"divmod(best, num_heads), divmod(other, num_heads)": "divmod(best, len(scores)), divmod(other, len(scores))"},
-        "You take the number of a head apart by the number of layers. argmax counts row after row, and a row "
-        "has num_heads entries.",
+        "It comes out as if the number of a head were taken apart by the number of layers. argmax "
+        "counts row after row, and a row has num_heads entries.",
     )
     wrong(
         "control_never_the_last",

@@ -414,7 +414,7 @@ with check("the table above", points=0.5):
             "exercise."
         )
         assert_equal(positions(num_layers, 3), expected, message, name="positions")
-with check("one layer more", points=0.75):
+with check("what one layer more adds", points=0.75):
     for window, expected in ((3, 2), (4, 3), (6, 5)):
         more = positions(5, window) - positions(4, window)
         message = f"Window {window}: the fifth layer reaches {expected} positions further back."
@@ -482,7 +482,7 @@ with check("several layers, several windows", points=0.5):
         assert_equal(several, False, message, name=f"'{kind}, no number'")
         expected = num_layers * window - num_layers + 1
         assert_equal(bool(found == expected), True, message, name=f"'it is {expected}'")
-with check("one layer more, one position more", points=0.75):
+with check("what one layer more adds, and a window of one more", points=0.75):
     for _ in range(4):
         num_layers, window = int(rng.integers(2, 30)), int(rng.integers(4, 40))
         more = positions(num_layers + 1, window) - positions(num_layers, window)
@@ -1445,11 +1445,11 @@ def compare(lead_q, lead_k, lead_v, rng=rng):
     assert_close(found, expected, message, against="for each text alone")
 
 
-with check("none, one and two leading axes", points=0.75):
+with check("none, one and two leading axes: each text as alone", points=0.75):
     for lead in ((), (3,), (2, 3)):
         compare(lead, lead, lead)
     compare((1,), (1,), (1,), check_rng())
-with check("leading axes that broadcast, at every step", points=0.75):
+with check("leading axes that broadcast: each text as alone, at every step", points=0.75):
     compare((4,), (), ())
     compare((2, 1), (3,), (2, 3))
 checks_passed("LinearAttentionState")
@@ -1843,7 +1843,7 @@ with check("other lengths and sizes, one text and several, all digits", points=0
                 "longest key of its text up to it, itself included."
             )
             assert_close(by_name(keys), one_by_one(keys.double()), message, name="the keys")
-with check("leading axes, each text by itself", points=0.5):
+with check("leading axes: each text as alone, views too", points=0.5):
     for lead in ((3,), (2, 4), (1, 5)):
         K = torch.tensor(rng.normal(size=(*lead, 7, 3)))
         found = mended_keys(K)
@@ -2055,7 +2055,7 @@ with check("two memories: reading afterwards gives v", points=0.5):
     for number in range(2):
         read = after[number].to(k) @ k[number]
         assert_close(read, v[number], message, name="what is read")
-with check("a new tensor", points=0.25, side=True):
+with check("the old memory stays as it is", points=0.25, side=True):
 
     @probe
     def memory_afterwards(S, k, v):

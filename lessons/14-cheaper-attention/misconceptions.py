@@ -235,22 +235,23 @@ with exercise("receptive_field"):
     wrong(
         "field_in_64_bits",
         {"int(num_layers * (window - 1) + 1)": "int(np.multiply(num_layers, window - 1)) + 1"},
-        "You compute with whole numbers of 64 bits, such as NumPy's, which begin anew behind 2**63. Python's "
-        "ints are exact, however large.",
+        "Large numbers come out as with whole numbers of 64 bits, such as NumPy's, which begin "
+        "anew behind 2**63. Python's ints are exact, however large.",
     )
 
     wrong(
         "field_product",
         "return num_layers * window",
-        "You multiply layers and window. The windows of two layers overlap in one position: each layer adds "
-        "`window - 1` new ones.",
+        "Your number is layers times window. The windows of two layers overlap in one position: "
+        "each layer adds `window - 1` new ones.",
         seen="summaries of published models: layers times window",
     )
 
     wrong(
         "field_in_floating_point",
         {"int(num_layers * (window - 1) + 1)": "int(float(num_layers) * (window - 1) + 1)"},
-        "You compute in floating point, where whole numbers above 2**53 are rounded. Python's ints are exact.",
+        "Large numbers come out as in floating point, where whole numbers above 2**53 are "
+        "rounded. Python's ints are exact.",
     )
 
     wrong(
@@ -585,8 +586,8 @@ with exercise("linear_attention"):
     wrong(
         "linear_eps",
         {"return read / (q * z).sum(dim=-1, keepdim=True)": "return read / ((q * z).sum(dim=-1, keepdim=True) + 1e-6)"},
-        "A small number (an eps) keeps your divisor away from 0. With very negative queries and keys the "
-        "divisor itself is that small, and the result becomes wrong.",
+        "With very negative queries and keys your result is wrong, as where a small number (an "
+        "eps) keeps the divisor away from 0: the divisor itself is that small.",
         seen="the eps of published linear attentions",
     )
 
@@ -620,8 +621,8 @@ with exercise("linear_attention"):
             ".cumsum(dim=-3)": ".cumsum(dim=0)",
             "k.cumsum(dim=-2)": "k.cumsum(dim=0)",
         },
-        "Your sums run along axis 0. With texts in front that is not the words: they are the last axis but "
-        "one.",
+        "It goes wrong as where the sums run along axis 0. With texts in front that is not the "
+        "words: they are the last axis but one.",
     )
 
     wrong(
@@ -630,8 +631,8 @@ with exercise("linear_attention"):
             ".cumsum(dim=-3)": ".cumsum(dim=max(k.ndim - 2, 0) and 1)",
             "k.cumsum(dim=-2)": "k.cumsum(dim=max(k.ndim - 2, 0) and 1)",
         },
-        "Your sums run along axis 1 where there are texts in front: right for one leading axis, wrong for "
-        "two. Count from the end.",
+        "It goes wrong as where the sums run along axis 1 where there are texts in front: right "
+        "for one leading axis, wrong for two. Count from the end.",
     )
 
     wrong(
@@ -645,7 +646,8 @@ with exercise("linear_attention"):
         "linear_float32_inside",
         {"q, k = F.elu(Q) + 1, F.elu(K) + 1": "kind = Q.dtype\nq, k, V = F.elu(Q.float()) + 1, F.elu(K.float()) + 1, V.float()",
          "return read / (q * z).sum(dim=-1, keepdim=True)": "return (read / (q * z).sum(dim=-1, keepdim=True)).to(kind)"},
-        "Something on the way, or all of it, is computed in float32. Float64 should stay float64 on the whole way.",
+        "It comes out as if something on the way, or all of it, were computed in float32. Float64 "
+        "should stay float64 on the whole way.",
     )
 
     wrong(
@@ -841,8 +843,8 @@ with exercise("LinearAttentionState"):
     wrong(
         "state_eps",
         {"(q * self.z).sum(dim=-1, keepdim=True)": "((q * self.z).sum(dim=-1, keepdim=True) + 1e-6)"},
-        "A small number (an eps) keeps your divisor away from 0. With very negative queries and keys the "
-        "divisor itself is that small.",
+        "With very negative queries and keys your output is wrong, as where a small number (an "
+        "eps) keeps the divisor away from 0: the divisor itself is that small.",
         seen="the eps of published linear attentions",
     )
 
@@ -905,7 +907,8 @@ with exercise("LinearAttentionState"):
         "state_float32",
         {"q, k = F.elu(q) + 1, F.elu(k) + 1": "kind = q.dtype\nq, k, v = F.elu(q.float()) + 1, F.elu(k.float()) + 1, v.float()",
          "return read / (q * self.z).sum(dim=-1, keepdim=True)": "return (read / (q * self.z).sum(dim=-1, keepdim=True)).to(kind)"},
-        "Something on the way, or all of it, is computed in float32. Float64 should stay float64 on the whole way.",
+        "It comes out as if something on the way, or all of it, were computed in float32. Float64 "
+        "should stay float64 on the whole way.",
     )
 
     wrong(
@@ -1077,7 +1080,8 @@ with exercise("mended_keys"):
     wrong(
         "keys_float32",
         {"K.norm(dim=-1)": "K.float().norm(dim=-1)", "return K /": "return K.float() /"},
-        "Something on the way, or all of it, is computed in float32. Float64 should stay float64 on the whole way.",
+        "It comes out as if something on the way, or all of it, were computed in float32. Float64 "
+        "should stay float64 on the whole way.",
     )
 
     wrong(
@@ -1271,7 +1275,8 @@ with exercise("delta_rule_step"):
         "delta_float32",
         {"read = (S": "kind = S.dtype\nS, k, v = S.float(), k.float(), v.float()\nread = (S",
          "return S + beta * error[..., :, None] * k[..., None, :]": "return (S + beta * error[..., :, None] * k[..., None, :]).to(kind)"},
-        "Something on the way, or all of it, is computed in float32. Float64 should stay float64 on the whole way.",
+        "It comes out as if something on the way, or all of it, were computed in float32. Float64 "
+        "should stay float64 on the whole way.",
     )
 
     wrong(

@@ -169,7 +169,7 @@ with check("a torch picture that is wider than high", points=1):
     )
     assert_equal(patches(torch.tensor(wide), 2), torch.tensor(np.array(expected)), message,
                  name="the patches")  # fmt: skip
-with check("torch pictures with leading axes", points=0.75):
+with check("torch, leading axes: each picture as alone; first three pixels", points=0.75):
     images = torch.tensor(rng.normal(size=(2, 3, 6, 12)))
     message = (
         "Pictures of shape (2, 3, 6, 12), size 3: (2, 3, 8, 9), and each picture comes out as in "
@@ -192,7 +192,7 @@ with check("torch pictures with leading axes", points=0.75):
         "float64, to the last digit. For one: is something rounded to float32?"
     )
     assert_equal(found[0, 0, 0, :3], images[0, 0, 0, :3], message, name="the first three pixels")
-with check("the type of the numbers", points=0.25, side=True):
+with check("NumPy's uint8 stays uint8", points=0.25, side=True):
     message = "A NumPy picture of uint8, whole numbers of 8 bits: its patches are uint8 too."
     found = patches(wide.astype(np.uint8), 2)
     assert_equal(getattr(found, "dtype", None), np.dtype(np.uint8), message, name="dtype")
@@ -239,7 +239,7 @@ with check("three square torch pictures", points=1):
         expected = by_torch(images, size)
         found = patches(images, size)
         assert_close(found, expected, message + shape_told(found, expected))
-with check("other pictures, NumPy and torch, all kinds of numbers", points=1):
+with check("other pictures; bool, uint8, int8 to int64, float16 to float64", points=1):
     for height, width, size in ((4, 10, 2), (9, 3, 3), (15, 10, 5)):
         images = torch.tensor(rng.normal(size=(2, height, width)))
         message = (
@@ -360,7 +360,7 @@ def of_a_view(images):
 
 
 rng = check_rng()
-with check("leading axes", points=0.75):
+with check("leading axes: each picture as alone", points=0.75):
     several = [rng.normal(size=(*lead, 4, 6)) for lead in ((1,), (3,), (2, 1, 3))]
     several += [
         np.arange(24.0 * math.prod(lead)).reshape(*lead, 4, 6) for lead in ((1, 1), (4,), (6,))
@@ -405,7 +405,7 @@ with check("leading axes", points=0.75):
     found = np.asarray(patches(images, 2))
     against = "for the picture alone"
     assert_equal(found, alone[None, None], message, name="the patches", against=against)
-with check("kinds of numbers, and pictures that are views", points=0.75):
+with check("bool, int8 to longdouble: kept, each pixel once; views as copies", points=0.75):
     plain = rng.integers(0, 2, size=(4, 6))
     message = "The kind of array and the type of its numbers should stay."
     for name in ("bool", "int64", "float16", "float64", "float32", "int32", "int8"):
@@ -918,6 +918,8 @@ for lead, sizes in cases:
         "and has lesson 7's embedding a place for each patch and for the class token? (More "
         "positions than it has it refuses with a ValueError.)"
     )
+    if len(lead) != 1:
+        message += " Or is exactly one leading axis taken for granted?"
     assert_equal(raised, "nothing", message, name="what is raised")
     view = " (two axes exchanged: a view)" * (len(lead) == 2)
     message = (
@@ -1521,7 +1523,7 @@ with check("layers and heads of many sizes, NumPy and torch, also maps of zeros"
             assert_close(found, expected, message.format("NumPy", ", by name (maps=...)"))
             found = attention_rollout([torch.tensor(one) for one in typed])
             assert_close(found, torch.tensor(expected), message.format("torch", ""))
-with check("leading axes, or none, NumPy and torch, rows of any sum", points=1):
+with check("leading axes, or none, in torch; each text as alone, any row sums", points=1):
     for lead in ((1,), (2, 3)):
         maps = [rng.dirichlet(np.ones(4), size=(*lead, 2, 4)) for _ in range(3)]
         found = attention_rollout([one.copy() for one in maps[:2]])
@@ -1637,7 +1639,7 @@ def of_views(maps):
 rng = check_rng()
 maps = [rng.dirichlet(np.ones(5), size=(2, 3, 5)) for _ in range(2)]
 plain = attention_rollout([one.copy() for one in maps])
-with check("NumPy as torch; maps with gradients, and views", points=0.5):
+with check("torch as NumPy, requires_grad as without, views as copies", points=0.5):
     message = "Random NumPy maps: the shares are numbers that differ."
     assert_equal(
         bool(np.ptp(np.asarray(plain, dtype=float)) > 0.05),

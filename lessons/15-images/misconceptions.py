@@ -6,8 +6,9 @@ with exercise("patches"):
     wrong(
         "patches_reshape_alone",
         {"grid = grid.swapaxes(-3, -2)": ""},
-        "You cut the long row of all pixels into pieces. The pixels of a patch do not lie side by "
-        "side in memory: between two rows of a patch lie the rows of its neighbours.",
+        "It comes out as if the long row of all pixels were cut into pieces. The pixels of a "
+        "patch do not lie side by side in memory: between two rows of a patch lie the rows of its "
+        "neighbours.",
         seen="public questions on cutting images into patches with reshape",
     )
 
@@ -40,15 +41,15 @@ with exercise("patches"):
     wrong(
         "patches_axes_all_turned",
         {"grid.swapaxes(-3, -2)": "grid.swapaxes(-4, -2)"},
-        "You exchange the rows of patches with the columns of patches, and the pixels stay apart. The "
-        "two axes that belong together are the ones inside a patch.",
+        "The rows of patches are exchanged with the columns of patches, and the pixels stay "
+        "apart. The two axes that belong together are the ones inside a patch.",
     )
 
     wrong(
         "patches_rows_and_columns_exchanged",
         {"rows, columns = height // size, width // size": "columns, rows = height // size, width // size"},
-        "You exchange how many patches fit into the height and into the width. In a square picture it "
-        "makes no difference; in others it does.",
+        "It comes out as if you exchanged how many patches fit into the height and into the "
+        "width. In a square picture it makes no difference; in others it does.",
     )
 
     wrong(
@@ -204,8 +205,9 @@ with exercise("patches"):
                 return found.numpy() if isinstance(images, np.ndarray) else found
             """,
         },
-        "A mirrored NumPy picture is an error in your code: it is made a torch tensor, and torch "
-        "takes no array that is read backwards (a view with negative strides). NumPy can cut it.",
+        "A mirrored NumPy picture is an error in your code, as where it is made a torch tensor: "
+        "torch takes no array that is read backwards (a view with negative strides). NumPy can "
+        "cut it.",
         seen="answers written blind",
     )
     wrong(
@@ -373,7 +375,8 @@ with exercise("VisionTransformer", base=SHORT_VIT):
     wrong(
         "vit_positions_added_twice",
         {"x = self.position_embedding(x)": "x = x + self.position_embedding(x)"},
-        "position_embedding(x) already returns x plus the positions. You add x once more.",
+        "The patches' vectors count twice, as where x is added once more: position_embedding(x) "
+        "already returns x plus the positions.",
     )
 
     wrong(
@@ -444,7 +447,8 @@ with exercise("VisionTransformer", base=SHORT_VIT):
     wrong(
         "vit_token_of_zeros",
         {"self.class_token.expand(*x.shape[:-2], 1, -1)": "torch.zeros_like(x[..., :1, :])"},
-        "You put zeros in front of the patches in place of the class token, which then learns nothing.",
+        "It comes out as if zeros stood in front of the patches in place of the class token, "
+        "which then learns nothing.",
     )
 
     wrong(
@@ -495,7 +499,8 @@ with exercise("VisionTransformer", base=SHORT_VIT):
     wrong(
         "vit_residual_around_the_block",
         {"x, _ = block(x, None)": "x = x + block(x)[0]"},
-        "You add x to what a block returns. The residual connections are inside the block already.",
+        "It comes out as if x were added to what a block returns. The residual connections are "
+        "inside the block already.",
     )
 
     wrong(
@@ -507,8 +512,9 @@ with exercise("VisionTransformer", base=SHORT_VIT):
     wrong(
         "vit_reshape_alone",
         {"patches(images, self.patch_size)": "images.reshape(*images.shape[:-2], -1, self.patch_size**2)"},
-        "You cut the long row of all pixels into pieces instead of calling patches. It runs, and even "
-        "trains, but your patches are pieces of single rows, no squares.",
+        "It comes out as if the long row of all pixels were cut into pieces, without a call of "
+        "patches. It runs, and even trains, but your patches are pieces of single rows, no "
+        "squares.",
         seen="public questions on cutting images into patches with reshape",
     )
 
@@ -529,13 +535,15 @@ with exercise("VisionTransformer", base=SHORT_VIT):
     wrong(
         "vit_dropout",
         {"x = self.position_embedding(x)": "x = F.dropout(self.position_embedding(x), 0.1, self.training)"},
-        "You put dropout behind the positions. The exercise has none: two calls give the same.",
+        "Two calls of your model give other logits, as with dropout behind the positions. The "
+        "exercise has none: two calls give the same.",
     )
 
     wrong(
         "vit_float32",
         {"return self.output(self.final_norm(x[..., 0, :]))": "return self.output(self.final_norm(x[..., 0, :])).float()"},
-        "You round the logits to float32. After .double() the model computes and answers in float64.",
+        "It comes out as if the logits were rounded to float32. After .double() the model "
+        "computes and answers in float64.",
     )
 
     wrong(
@@ -663,8 +671,8 @@ with exercise("attention_rollout", base=SHORT_ROLLOUT):
     wrong(
         "rollout_halved",
         {"layer / layer.sum(-1)[..., None]": "layer / 2"},
-        "You divide by 2. That is right for rows that summed to 1 before the identity was added; a row "
-        "of zeros, for a query that may see nothing, sums to 1 now.",
+        "It comes out as a division by 2. That is right for rows that summed to 1 before the "
+        "identity was added; a row of zeros, for a query that may see nothing, sums to 1 now.",
     )
 
     wrong(

@@ -224,7 +224,7 @@ with check("a mask, as without the hidden keys", points=1):
     assert_equal(
         bool(shown.std() > 1e-3), True, "A mask, random texts: the outputs are numbers that differ."
     )
-with check("a query that may attend to nothing, beside others", points=0.75):
+with check("a query that may attend to nothing: 0; others not, no NaN", points=0.75):
     message = "Query 1 may attend to nothing: its weights and its output are 0, never NaN."
     output, weights = attend(Q, K, V, mask)
     assert_close(weights[:, 1], torch.zeros(2, 5), message, name="the weights of query 1")
@@ -321,7 +321,7 @@ def each_alone(texts, lead):
 
 
 rng = check_rng()
-with check("leading axes, or none, with a mask and without, float64", points=1):
+with check("leading axes or none, a mask or none: each as alone, in float64", points=1):
     for leads in (((6,),) * 3, ((2, 3),) * 3, ((2, 1), (3,), ()), ((), (2, 3), (1, 3))):
         sizes = (4, 3), (5, 3), (5, 7)
         texts = [torch.tensor(rng.normal(size=(*a, *b))) for a, b in zip(leads, sizes, strict=True)]
@@ -525,7 +525,7 @@ row = torch.tensor(rng.random((4, 5)) < 0.6)
 row[:, :2], row[2] = True, False
 text = torch.tensor([[[True, True, False, True, False]], [[False] * 5]])
 found = {name: results_and_gradients(Q, K, V, mask, A, B) for name, mask in (("row", row), ("text", text))}
-with check("queries with nothing to attend to, beside others; float16 too", points=0.75):
+with check("queries with nothing to attend to: 0; others not; float16 too", points=0.75):
     for name, mask in (("row", row), ("text", text)):
         output, weights, _ = found[name]
         nothing = ~mask.expand(2, 4, 5).any(-1)
@@ -639,7 +639,7 @@ rng = check_rng()
 Q, K, V = (torch.tensor(rng.normal(size=(2, *size))) for size in ((4, 3), (5, 3), (5, 7)))
 mask = torch.tensor(rng.random((2, 4, 5)) < 0.7)
 mask[..., 2] = True
-with check("a layer of float64: keys in another order, all digits", points=0.5):
+with check("float64, all digits: keys in another order as in the first one", points=0.5):
     order = [3, 0, 4, 2, 1]
     output, weights = attend("float64", Q, K, V, mask)
     again, moved = attend("float64", Q, K[:, order], V[:, order], mask[..., order])
@@ -1273,7 +1273,7 @@ state = {name: tensor.clone() for name, tensor in ours.state_dict().items()}
 query, direction = (torch.tensor(rng.normal(size=(2, 4, 12))).float() for _ in range(2))
 (ours(query)[0] * direction).sum().backward()
 nothing, slopes, learns, modes, no_gradient, kept = afterwards(state, 12, 3, query, direction)
-with check("gradients of the Keras layer", points=1):
+with check("gradients of the Keras layer, in whatever order", points=1):
     message = (
         "After loading and backward, each of the eight variables of the Keras layer has a "
         "gradient."
@@ -1298,6 +1298,7 @@ with check("attention is left alone, nothing is returned", points=0.5, side=True
         learns,
         [True] * 8,
         "After loading, attention's eight parameters should still require gradients.",
+        name="requires_grad of them",
     )
     message = "After loading, attention and its parts should be in training mode, as before."
     assert_equal(all(modes), True, message, name="'in training mode'")
@@ -1306,6 +1307,7 @@ with check("attention is left alone, nothing is returned", points=0.5, side=True
         [True] * 8,
         "After backward through the Keras layer, attention's eight parameters should have no "
         "gradients.",
+        name="'has no gradient' of them",
     )
     assert_equal(
         nothing, True, "keras_attention is changed in place, and nothing (None) is returned."

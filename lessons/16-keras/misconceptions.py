@@ -65,8 +65,8 @@ with exercise("KerasAttention"):
         "layer_mask_multiplied",
         {"ops.where(mask, scores, -math.inf)": "scores * ops.cast(mask, scores.dtype)",
          "weights = ops.where(mask, weights, 0.0)": ""},
-        "You multiply the scores by the mask. A score of 0 is a score like any other: the hidden key still gets "
-        "weight.",
+        "It comes out as if the scores were multiplied by the mask. A score of 0 is a score like "
+        "any other: the hidden key still gets weight.",
     )
 
     wrong(
@@ -82,7 +82,8 @@ with exercise("KerasAttention"):
         "layer_mask_added",
         {"ops.where(mask, scores, -math.inf)": "scores + ops.cast(mask, scores.dtype)",
          "weights = ops.where(mask, weights, 0.0)": ""},
-        "You add the mask to the scores. True becomes 1 and False 0, so that nothing is hidden.",
+        "It comes out as if the mask were added to the scores. True becomes 1 and False 0, so "
+        "that nothing is hidden.",
         seen="additive masks, as in nn.MultiheadAttention's attn_mask of floats",
     )
 
@@ -260,8 +261,8 @@ with exercise("KerasAttention"):
     wrong(
         "layer_minus_1e4",
         {"-math.inf": "-1e4"},
-        "Hidden scores become a number like -1e4, which is not low enough: an ordinary score can "
-        "be lower, and then the hidden keys take the weight.",
+        "It comes out as if hidden scores became a number like -1e4, which is not low enough: an "
+        "ordinary score can be lower, and then the hidden keys take the weight.",
         seen="early Hugging Face models",
     )
     wrong(
