@@ -1159,8 +1159,7 @@ with check("a mask: as without the hidden words", points=0.5):
         "Words 2 and 4 are hidden from all, and may themselves attend to the others: the weights "
         "of each of the five words sum to 1."
     )
-    sums = torch.ones(5, dtype=weights.dtype)
-    assert_close(weights.sum(dim=-1), sums, message, name="the sums of the weights")
+    assert_close(weights.sum(dim=-1), torch.ones(5), message, name="the sums of the weights")
     message = (
         "Words 2 and 4 are hidden from all (True = may attend, before the softmax). For the other "
         "words that is as if those two were not there."

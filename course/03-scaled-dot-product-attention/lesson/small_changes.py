@@ -23,7 +23,8 @@ NUMBER = "a number, a factor 2, or a True or False"
 ROOT = "a root or a power"
 SIGN = "a sign (or whether it counts), or a `~`"
 TWO_LINES = "the order of two lines, this one and the next"
-STEP = "a step that is one too many"
+STEP = "a step was left out"
+IN_PLACE = "whether an array is written into, or a new one is made"
 KEPT = "whether an axis is kept (and, where none was named, which one is meant)"
 BOUND = "where something begins or ends, or a step, by one"
 LOOP = "what stands inside the loop"
@@ -298,7 +299,7 @@ def _statements(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> 
         yield STEP, ast.Pass()
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
         value = ast.BinOp(ast.Name(node.target.id, ast.Load()), node.op, node.value)
-        yield OPERATOR, ast.Assign([node.target], value)
+        yield IN_PLACE, ast.Assign([node.target], value)
     if isinstance(node, ast.For) and isinstance(node.body[-1], ast.Return) and len(node.body) > 1:
         after = [ast.For(node.target, node.iter, node.body[:-1], []), node.body[-1]]
         yield LOOP, ast.If(ast.Constant(True), after, [])

@@ -19,6 +19,8 @@ __all__ = ["Difference", "as_numpy", "difference", "first_place", "in_place_of",
 #: In words, and a pair of arrays with the place of the slice that is shown.
 Difference = tuple[str, Shown]
 
+#: What a value is called that a check gives no name.
+NAMELESS = "the result"
 #: Names that are listed of those that are missing, or too many.
 MOST_NAMES = 8
 
@@ -124,6 +126,9 @@ def difference(actual: Any, expected: Any, name: str, against: str = "") -> Diff
             return _untrue(actual, expected, name)
         pairs = [(f"{name}[{key!r}]", actual[key], other) for key, other in expected.items()]
     else:
+        if actual != expected and type(expected) is bool and name == NAMELESS and not against:
+            # A truth value without a name is the check's own, and no result of anybody's.
+            return ("This does not hold here." if expected else "This holds here."), (None, "")
         if actual != expected:
             said = in_place_of("is", repr(actual), repr(expected), against)
             return f"{name} {said}", (None, "")
@@ -139,7 +144,7 @@ def _untrue(actual: Facts, expected: Facts, name: str) -> Difference | None:
     """Which facts are not as they should be: the keys say them, the values whether they hold."""
     unmet = [str(fact) for fact in expected if actual[fact] < expected[fact]]
     forbidden = [str(fact) for fact in expected if actual[fact] > expected[fact]]
-    of = "" if name == "the result" else f" ({name})"
+    of = "" if name == NAMELESS else f" ({name})"
     words = [
         f"{title}{of}: {'; '.join(facts)}."
         for title, facts in (("Does not hold", unmet), ("Holds and should not", forbidden))

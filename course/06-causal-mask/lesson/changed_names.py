@@ -14,7 +14,7 @@ __all__ = ["Changes", "names_in", "other_names", "unused_names"]
 #: A place in the code: a kind of thing, and what would stand there instead.
 Changes = Iterator[tuple[str, ast.AST]]
 
-NAME = "which variable is meant"
+NAME = "which variable stands there"
 
 
 def names_in(tree: ast.Module) -> dict[str, list[str]]:

@@ -36,9 +36,14 @@ NOT_TEXT_BY_TEXT = (
     "the whole array?"
 )
 ONLY_WITH_A_BATCH = (
-    "What fails here has fewer axes than all that passes, and with a batch axis of length 1 in "
-    "front your code gives another result. For one: is an axis counted from the front, or a shape "
-    "taken apart into a fixed number of names?"
+    "Every input that passes has more axes than an input that fails here, and with a batch axis of "
+    "length 1 in front of that one your code gives something else. For one: is an axis counted "
+    "from the front, or a shape taken apart into a fixed number of names?"
+)
+SAME_WITH_A_BATCH = (
+    "Every input that passes has more axes than an input that fails here, and with a batch axis of "
+    "length 1 in front of that one your code gives the very same result, with as many axes. For "
+    "one: does an array of your own bring an axis that this input has not?"
 )
 
 #: So often the same call is made again: what is random may come out alike once.
@@ -144,12 +149,11 @@ def _seen(failed: list[_Call], passed: list[_Call], *, of_named_checks: bool) ->
     most, least = max(call.axes for call in passed), min(call.axes for call in passed)
     if all(call.axes > most for call in failed) and any(map(_differs_in_a_batch, plain)):
         yield NOT_TEXT_BY_TEXT
-    if (
-        of_named_checks
-        and all(call.axes < least for call in failed)
-        and any(map(_needs_a_batch, plain))
-    ):
-        yield ONLY_WITH_A_BATCH
+    if of_named_checks and all(call.axes < least for call in failed):
+        if any(map(_is_the_same_in_a_batch, plain)):
+            yield SAME_WITH_A_BATCH
+        elif any(map(_needs_a_batch, plain)):
+            yield ONLY_WITH_A_BATCH
 
 
 def _differs_in_a_batch(call: _Call) -> bool:
@@ -173,6 +177,14 @@ def _needs_a_batch(call: _Call) -> bool:
         return False
     batch = call.again(lambda array: array[None])
     return not isinstance(batch, Exception) and not _agree(call.again(), _item(batch, 0))
+
+
+def _is_the_same_in_a_batch(call: _Call) -> bool:
+    """Whether an axis in front of the input makes no axis of the result, and no difference."""
+    if _has_mask(call) or call.asks_for_the_batch_axis:
+        return False
+    alone, batch = call.again(), call.again(lambda array: array[None])
+    return bool(getattr(alone, "ndim", 0)) and _agree(alone, batch)
 
 
 def _has_mask(call: _Call) -> bool:
