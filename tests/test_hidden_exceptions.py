@@ -226,6 +226,9 @@ def test_where_an_error_arose_is_told_by_the_box() -> None:
     name = "<ipython-input-1-abc>"
     linecache.cache[name] = (len(cell), None, cell.splitlines(keepends=True), name)
     exec(compile(cell, name, "exec"), names)
+    other = "def uses(x):\n    return own() + x\n"
+    linecache.cache["<other>"] = (len(other), None, other.splitlines(keepends=True), "<other>")
+    exec(compile(other, "<other>", "exec"), names)
     exec(compile("def fails(x):\n    return x / 0\n", inside.PROBE, "exec"), names)
     # Code of an earlier lesson has no lines in this notebook: the line is the one that called it.
     exec(compile("def earlier(x):\n    return x / 0\n", "<earlier lessons>", "exec"), names)
@@ -233,6 +236,7 @@ def test_where_an_error_arose_is_told_by_the_box() -> None:
         (lambda: names["call"](names["fails"]), "return f(2)", True),
         (lambda: names["call"](names["earlier"]), "return f(2)", False),
         (names["own"], "return 1 / 0", False),
+        (lambda: names["uses"](0), "return own() + x", True),
     ):
         try:
             run()

@@ -55,6 +55,14 @@ def test_it_is_not_called_right(compare: Callable[[str], None]) -> None:
     assert own.value.evidence == reference.value.evidence
 
 
+def test_an_array_of_the_checks_own_is_not_called_the_answers() -> None:
+    with pytest.raises(CheckFailed) as failed:
+        assert_equal(torch.ones(2), np.ones(2), "Says.", against=ALONE)
+    assert str(failed.value).endswith(
+        "The result is a torch tensor; for each text alone it is compared as a NumPy array."
+    )
+
+
 def test_keys_that_are_missing_or_too_many_are_named() -> None:
     yours = dict.fromkeys(["b", "a", *range(40)])
     with pytest.raises(CheckFailed) as failed:

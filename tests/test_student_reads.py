@@ -114,19 +114,32 @@ def test_what_a_library_raises_is_not_called_the_students_own_refusal() -> None:
     assert REFUSED in text
 
 
-def lines_of_cells(answer: str, check: str) -> list[str]:
+def lines_of_cells(answer: str, check: str, earlier: str = "") -> list[str]:
     """What is said of what a check's cell raises, each cell in a file of its own."""
     namespace: dict[str, Any] = {"np": np, "probe": checks.probe}
-    for name, source in {"<cell answer>": answer, "<cell check>": check}.items():
+    cells = {"<cell earlier>": earlier, "<cell answer>": answer, "<cell check>": check}
+    for name, source in cells.items():
         linecache.cache[name] = (1, None, source.splitlines(keepends=True), name)
     try:
-        for name, source in {"<cell answer>": answer, "<cell check>": check}.items():
+        for name, source in cells.items():
             exec(compile(source, name, "exec"), namespace)
     except Exception as error:
         return lines_of(error)
     finally:
-        del linecache.cache["<cell answer>"], linecache.cache["<cell check>"]
+        for name in cells:
+            del linecache.cache[name]
     return []
+
+
+def test_where_another_exercise_raises_the_line_that_called_it_is_told_too() -> None:
+    earlier = "def scores(q, k):\n    return k @ q\n"
+    answer = "def look_up(q, k):\n    found = scores(q, k.T)\n    return found\n"
+    check = "look_up(np.ones(3), np.ones((2, 3)))\n"
+    *_, where = lines_of_cells(answer, check, earlier)
+    assert "This was in `scores`, line 2 of its cell: `return k @ q`" in where
+    assert where.endswith("called in `look_up`, line 2 of its cell: `found = scores(q, k.T)`")
+    *_, where = lines_of_cells(answer, "scores(np.ones(3), np.ones((3, 2)))\n", earlier)
+    assert "called in" not in where
 
 
 def test_the_shapes_of_arrays_are_told_and_no_others() -> None:

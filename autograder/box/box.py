@@ -64,7 +64,7 @@ class BoxError:
     """An exception that the student's code raised; ``by_hand``: with a statement of its own.
 
     ``line`` is the line of a cell in which it arose, where there is one; ``below``: in what that
-    line calls of the test's, such as a model that the code was given.
+    line calls: of the test's, such as a model that the code was given, or of another cell.
     """
 
     types: tuple[str, ...]

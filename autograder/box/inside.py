@@ -239,11 +239,14 @@ def describe(error: BaseException) -> dict[str, Any]:
 
 
 def _line_of(error: BaseException) -> tuple[str, bool]:
+    """The line, and whether the error arose below it: in what a probe handed over, or in another
+    cell, whose code may be right where this line calls it wrongly."""
     frames = [one for one in traceback.extract_tb(error.__traceback__) if in_a_cell(one.filename)]
     # Code of earlier lessons, which a line of this notebook calls, has no lines here.
     cells = [frame for frame in frames if frame.filename != PROBE and frame.line]
-    line = (cells[-1].line or "")[:MOST_ERROR_TEXT] if cells else ""
-    return line, bool(cells) and frames[-1].filename == PROBE
+    own = [frame for frame in cells if frame.filename == cells[0].filename]
+    line = (own[-1].line or "")[:MOST_ERROR_TEXT] if own else ""
+    return line, bool(own) and (frames[-1].filename == PROBE or len(own) < len(cells))
 
 
 def _snapshot() -> int:

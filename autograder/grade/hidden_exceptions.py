@@ -277,7 +277,7 @@ def let_through(kind: str, text: str, line: str, own: str, *, below: bool = Fals
         text: its own.
         line: in which it arose.
         own: source of all code of the student's notebook.
-        below: whether it arose in what that line calls of the test's.
+        below: whether it arose in what that line calls: of the test's, or of another cell.
     """
     if in_keras := _IN_KERAS.fullmatch(text):
         text = in_keras[1]

@@ -548,7 +548,7 @@ with exercise("leaks_future"):
             return bool(np.abs(layer(X) - before)[:-1].max() > 1e-8)
         """,
         "Only what the last input does counts in your verdict. A position in the middle that sees "
-        "the one after it stays unseen: every position has to be changed once, and each comparison "
+        "the one after it stays unseen: every position from 1 on has to be changed once, and each comparison "
         "has to count.",
     )
 

@@ -459,6 +459,12 @@ def differ(masked, plain, message, shape=(2, 4, 12)):
 
 
 with check("with a self_mask: as texts that end there, without one", points=0.5):
+    message = (
+        "A self_mask that is True everywhere hides nothing: output should be the one that your "
+        "block gives without masks."
+    )
+    everything, none = own(x, four, torch.ones_like(triangle))[0], own(x, four)[0]
+    assert_close(everything, none, message, name="output", against="without a self_mask")
     # With a triangle as mask, each word comes out as the last word of a text that ends there.
     masked = own(x, four, triangle)
     message = "With a triangle as self_mask, and with None, the output should differ."

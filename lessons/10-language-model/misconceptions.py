@@ -660,8 +660,9 @@ with exercise("training_step"):
     wrong(
         "step_keeps_gradients",
         {"optimizer.zero_grad()": ""},
-        "It comes out as where the gradients are never cleared. torch adds the new ones to the "
-        "old ones, and each step goes in the direction of all texts so far.",
+        "What lies on the gradients when the step is called still counts, as where they are never "
+        "cleared. torch adds the new ones to the old ones: a step then goes in the direction of all texts "
+        "so far.",
         seen="public issues: zero_grad forgotten",
     )
 

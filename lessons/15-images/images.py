@@ -1523,7 +1523,7 @@ with check("layers and heads of many sizes, NumPy and torch, also maps of zeros"
             assert_close(found, expected, message.format("NumPy", ", by name (maps=...)"))
             found = attention_rollout([torch.tensor(one) for one in typed])
             assert_close(found, torch.tensor(expected), message.format("torch", ""))
-with check("leading axes, or none, in torch; each text as alone, any row sums", points=1):
+with check("leading axes, or none, NumPy and torch: each as alone", points=1):
     for lead in ((1,), (2, 3)):
         maps = [rng.dirichlet(np.ones(4), size=(*lead, 2, 4)) for _ in range(3)]
         found = attention_rollout([one.copy() for one in maps[:2]])

@@ -109,7 +109,8 @@ if keras:
 #   or `einsum` (row 14 of the table below says why not `matmul`).
 # - Results have the layer's dtype, `self.compute_dtype`: `"float32"`, unless the layer was made with
 #   another, as in `KerasAttention(dtype="float64")`. Keras casts floating inputs to it before `call`, not
-#   whole numbers. Checked when graded: float64 also on the way; whole numbers; inputs stay as they are.
+#   whole numbers. Checked when graded: float64 also on the way; a query that may attend to nothing in float16
+#   (largest number 65504); whole numbers; inputs stay as they are.
 
 
 # %% answer="KerasAttention"
