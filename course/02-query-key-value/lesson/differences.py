@@ -91,6 +91,10 @@ def difference(actual: Any, expected: Any, name: str, against: str = "") -> Diff
         kinds = kind_of(actual), kind_of(expected)
         if kinds[0] == kinds[1]:  # such as Python's bool and NumPy's
             kinds = str(type(actual)), str(type(expected))
+        arrays = (np.ndarray, torch.Tensor)
+        if against and isinstance(actual, arrays) and isinstance(expected, arrays):
+            # A check may have put together what came there, in an array of its own.
+            return f"{name} is {kinds[0]}; {against} it is compared as {kinds[1]}.", (None, "")
         return f"{name} {in_place_of('is', *kinds, against)}", (None, "")
     if isinstance(expected, (np.ndarray, torch.Tensor)):
         if actual.dtype != expected.dtype:

@@ -98,7 +98,7 @@ def _where(error: BaseException, kinds: tuple[str, ...]) -> str:
         source = linecache.getline(frame.f_code.co_filename, line).strip()
         said = f"This was in `{frame.f_code.co_name}`, line {line} of its cell: `{source}`"
         shapes = _shapes(source, frame)
-        return f"{said} {shapes}".strip()
+        return f"{said} {shapes}".strip() + _called_in(inside)
     if frames:
         frame, line = frames[-1]
         source = linecache.getline(frame.f_code.co_filename, line).strip()
@@ -114,6 +114,16 @@ def _where(error: BaseException, kinds: tuple[str, ...]) -> str:
             "that the card asks for, with all its parts?"
         )
     return ""
+
+
+def _called_in(frames: list[tuple[FrameType, int]]) -> str:
+    """The line of the exercise that called the code of another cell, which may be right itself."""
+    first = frames[0][0].f_code.co_filename
+    if frames[-1][0].f_code.co_filename == first:
+        return ""
+    frame, line = [(frame, line) for frame, line in frames if frame.f_code.co_filename == first][-1]
+    source = linecache.getline(frame.f_code.co_filename, line).strip()
+    return f" It was called in `{frame.f_code.co_name}`, line {line} of its cell: `{source}`"
 
 
 def _shapes(source: str, frame: FrameType) -> str:
