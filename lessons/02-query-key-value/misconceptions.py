@@ -1373,8 +1373,8 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
     wrong(
         "accepts_zero",
         {"<= 0:": "< 0:"},
-        "A temperature of 0 or below is accepted, or a small one is used without a word. It is a "
-        "ValueError: dividing by it means nothing, and the caller should learn of the mistake.",
+        "A temperature that is not above 0 is not refused. It is a ValueError: dividing by it means "
+        "nothing, and the caller should learn of the mistake.",
     )
 
     wrong(
@@ -1392,8 +1392,8 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
                     raise ValueError(f"temperature must be larger than 0 and is {temperature}")
             """: "",
         },
-        "A temperature of 0 or below is accepted, or a small one is used without a word. It is a "
-        "ValueError: dividing by it means nothing, and the caller should learn of the mistake.",
+        "A temperature that is not above 0 is not refused. It is a ValueError: dividing by it means "
+        "nothing, and the caller should learn of the mistake.",
     )
 
     wrong(
@@ -1416,8 +1416,8 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
                     raise ValueError(f"temperature must be larger than 0 and is {temperature}")
             """: "temperature = max(temperature, 1e-12)",
         },
-        "A temperature of 0 or below is accepted, or a small one is used without a word. It is a "
-        "ValueError: dividing by it means nothing, and the caller should learn of the mistake.",
+        "A temperature that is not above 0 is not refused. It is a ValueError: dividing by it means "
+        "nothing, and the caller should learn of the mistake.",
     )
 
     wrong(

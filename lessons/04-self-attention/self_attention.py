@@ -918,8 +918,9 @@ message = (
 assert_close(again[0], unmasked[0], message, name="output", against="before the call with a mask")
 found, fresh, (W_q, W_q_after, _) = another_mask(X.copy(), mask.copy(), int(rng.integers(999)))
 message = (
-    "A call with another mask of the same shape should give what a new layer with the same "
-    "matrices gives for that mask. For one: is the mask of the first call kept?"
+    "A call with another mask of the same shape should give what a new layer, made from the same "
+    "seed, gives for that mask. For one: is the mask of the first call kept, or does a number not "
+    "come from rng?"
 )
 for name, one, other in zip(("output", "weights"), found, fresh, strict=True):
     assert_close(one, np.asarray(other), message, name=name, against="from a new layer")

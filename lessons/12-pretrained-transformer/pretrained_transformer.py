@@ -1672,8 +1672,8 @@ with check("kept tokens as alone, whatever the others hold; all sizes alike", po
     for length, one, vector in zip(range(1, 7), hidden, found, strict=True):
         cut = sentence_embedding(one[:length], torch.ones(length, dtype=torch.bool))
         message = (
-            f"A text of {length} tokens that is filled up to 7 should have the vector that "
-            "sentence_embedding gives for it alone, without the filling."
+            f"Six texts in a batch, of 1 to 6 tokens, filled up to 7: the text of length {length} "
+            "should have the vector that sentence_embedding gives for it alone, without the filling."
         )
         assert_close(vector, cut, message, against="for the text alone")
         message = f"A text of {length} tokens, all kept: its vector should not be 0."
