@@ -277,9 +277,9 @@ assert_equal(
 assert_equal(
     sum(not value > 1e-12 for value in alike),
     0,
-    "Two pairs of one feature, 24 seeds: each variance is a number above 0. It is 0 where both "
-    "pairs have the same product. For one: are the keys draws of their own, or the queries once "
-    "more, in another order?",
+    "Two pairs of one feature, 24 seeds: each variance is a number above 0. For one: are there two "
+    "products, of two pairs, and are the keys draws of their own, not the queries once more, in "
+    "another order?",
     name="how many seeds give something else",
 )
 for seed in check_rng().integers(2**31, size=12):
@@ -1360,9 +1360,9 @@ with check("as many True as words", points=0.5):
     assert_equal(
         [int(count) for count in np.sum(np.reshape(mask, (3, 5)), axis=-1)],
         [5, 2, 4],
-        "Lengths 5, 2, 4 with n_k = 5: a text should have as many True as it has words. One too "
-        "many in the short texts: for one, does the count of positions start at 0? 0, 3, 1: as if "
-        "True and False were exchanged (True = may attend).",
+        "Lengths 5, 2, 4 with n_k = 5: a text should have as many True as it has words. If it is "
+        "5, 3, 5: does the count of positions start at 0, for one? If it is 0, 3, 1: are True and "
+        "False exchanged (True = may attend)?",
         name="the number of True for each text",
     )
 with check("the rows", points=0.75):

@@ -1313,8 +1313,8 @@ changes = [
 ]
 results = before_and_after(X, changes)
 message = (
-    "After new weights are copied into W_q, W_k and W_v, the layer should use them, as a new layer "
-    "with these weights does."
+    "After new weights are copied into W_q, W_k and W_v, the layer should use them and no other "
+    "numbers, such as a bias: as a new layer with these weights does."
 )
 for (output, weights), (expected_output, expected_weights) in results:
     new = "from a new layer"
@@ -1472,8 +1472,9 @@ for lead, shape in cases:
     assert_close(weights, expected_weights, message, name="weights")
     message = (
         f"X of shape {tuple(X.shape)} with a mask of shape {shape}: the weights are torch's, and "
-        f"the output {(*lead, 5, 4)} should be the average of what W_v gives, with these weights, "
-        "for each word. The mask says which words are looked at, not which ones look."
+        f"the output {(*lead, 5, 4)} should be, for each word, the average with these weights of the "
+        "rows of X times the weight of W_v, without a bias. The mask says which words are looked at, "
+        "not which ones look."
     )
     assert_close(output, expected_output, message, name="output")
 
@@ -2991,14 +2992,14 @@ assert_equal(
 )
 with check("score_entries", points=0.5):
     message = "4 words: each of them has a score with each."
-    assert_equal(float(cost["score_entries"]), 16.0, message, name="score_entries")
+    assert_close(float(cost["score_entries"]), 16.0, message, name="score_entries")
 with check("multiply_adds", points=0.75):
     message = (
         "n = 4, d_k = 7, d_v = 5: the multiply-adds of both products together. How many numbers "
         "has the result of each product, and how many multiply-adds does one of them take? One "
         "multiply-add counts once, not as two operations."
     )
-    assert_equal(float(cost["multiply_adds"]), 192.0, message, name="multiply_adds")
+    assert_close(float(cost["multiply_adds"]), 192.0, message, name="multiply_adds")
 with check("exact Python int, for long texts", points=0.25):
     long = attention_cost(10**10, 1, 1)
     kinds = [type(long[name]).__name__ for name in ("multiply_adds", "score_entries")]
