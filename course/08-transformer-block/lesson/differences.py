@@ -88,14 +88,7 @@ def difference(actual: Any, expected: Any, name: str, against: str = "") -> Diff
         against: as in :func:`in_place_of`.
     """
     if type(actual) is not type(expected):
-        kinds = kind_of(actual), kind_of(expected)
-        if kinds[0] == kinds[1]:  # such as Python's bool and NumPy's
-            kinds = str(type(actual)), str(type(expected))
-        arrays = (np.ndarray, torch.Tensor)
-        if against and isinstance(actual, arrays) and isinstance(expected, arrays):
-            # A check may have put together what came there, in an array of its own.
-            return f"{name} is {kinds[0]}; {against} it is compared as {kinds[1]}.", (None, "")
-        return f"{name} {in_place_of('is', *kinds, against)}", (None, "")
+        return _of_other_kinds(actual, expected, name, against), (None, "")
     if isinstance(expected, (np.ndarray, torch.Tensor)):
         if actual.dtype != expected.dtype:
             said = in_place_of("has dtype", actual.dtype, expected.dtype, against)
@@ -142,6 +135,18 @@ def difference(actual: Any, expected: Any, name: str, against: str = "") -> Diff
         if found is not None:
             return found
     return None
+
+
+def _of_other_kinds(actual: Any, expected: Any, name: str, against: str) -> str:
+    """Which two kinds of thing they are."""
+    kinds = kind_of(actual), kind_of(expected)
+    if kinds[0] == kinds[1]:  # such as Python's bool and NumPy's
+        kinds = str(type(actual)), str(type(expected))
+    arrays = (np.ndarray, torch.Tensor)
+    if against and isinstance(actual, arrays) and isinstance(expected, arrays):
+        # A check may have put together what came there, in an array of its own.
+        return f"{name} is {kinds[0]}; {against} it is compared as {kinds[1]}."
+    return f"{name} {in_place_of('is', *kinds, against)}"
 
 
 def _untrue(actual: Facts, expected: Facts, name: str) -> Difference | None:

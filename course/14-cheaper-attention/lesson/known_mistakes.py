@@ -35,6 +35,8 @@ RAISED = "error"
 
 #: How the sentence of a misconception begins that is made of two others.
 TWO_AT_ONCE = "Two mistakes at once."
+#: What is said where two mistakes fail alike.
+TWO_ALIKE = "This check cannot tell which of two it is. Either: {} Or: {}"
 
 
 def is_two_at_once(sentence: str) -> bool:
@@ -252,7 +254,9 @@ def known_mistake(exercise: str, evidence: Sequence[Evidence], source: str) -> s
         return ""  # a damaged file costs the diagnosis, not the check
     # One mistake explains as much as two.
     single = [sentence for sentence in sentences if not is_two_at_once(sentence)] or sentences
-    return " Or: ".join(single) if len(single) <= 2 and certain(single, explaining) else ""
+    if len(single) > 2 or not certain(single, explaining):
+        return ""
+    return TWO_ALIKE.format(*single) if len(single) == 2 else single[0] if single else ""
 
 
 def exercises_known() -> frozenset[str]:
