@@ -68,8 +68,7 @@ def test_keys_that_are_missing_or_too_many_are_named() -> None:
     with pytest.raises(CheckFailed) as failed:
         assert_equal(yours, dict.fromkeys(["a", "c"]), "Says.", name="state")
     assert str(failed.value).endswith(
-        "state: its keys should be others. Missing: c. Too many: "
-        "b, 0, 1, 2, 3, 4, 5, 6 and 33 more."
+        "keys of state should be others. Missing: c. Too many: b, 0, 1, 2, 3, 4, 5, 6 and 33 more."
     )
 
 

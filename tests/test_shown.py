@@ -105,7 +105,7 @@ def test_facts_that_do_not_hold_are_said_and_no_dictionary(
         (
             {"gate": 1, "bias": 2},
             {"gate": 1},
-            "The keys of the patches are ['gate', 'bias'], not ['gate'].",
+            "The keys of the patches should be others. Too many: bias.",
         ),
     ],
 )

@@ -117,8 +117,9 @@ def difference(actual: Any, expected: Any, name: str, against: str = "") -> Diff
         pairs = [(f"item {n} of {name}", *pair) for n, pair in enumerate(zip(actual, expected))]
     elif isinstance(expected, dict):
         if set(actual) != set(expected):
-            other = f"its keys are others {against}" if against else "its keys should be others"
-            return f"{name}: {other}." + _alone(actual, expected, against), (None, "")
+            other = f"are others {against}" if against else "should be others"
+            said = f"the keys of {name} {other}." + _alone(actual, expected, against)
+            return said, (None, "")
         if all(type(value) is bool for value in (*actual.values(), *expected.values())):
             return _untrue(actual, expected, name)
         pairs = [(f"{name}[{key!r}]", actual[key], other) for key, other in expected.items()]
