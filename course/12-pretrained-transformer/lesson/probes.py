@@ -150,10 +150,8 @@ def _seen(failed: list[_Call], passed: list[_Call], *, of_named_checks: bool) ->
     if all(call.axes > most for call in failed) and any(map(_differs_in_a_batch, plain)):
         yield NOT_TEXT_BY_TEXT
     if of_named_checks and all(call.axes < least for call in failed):
-        if any(map(_is_the_same_in_a_batch, plain)):
-            yield SAME_WITH_A_BATCH
-        elif any(map(_needs_a_batch, plain)):
-            yield ONLY_WITH_A_BATCH
+        said = {_with_a_batch_axis(call) for call in plain}
+        yield from (one for one in (SAME_WITH_A_BATCH, ONLY_WITH_A_BATCH) if one in said)
 
 
 def _differs_in_a_batch(call: _Call) -> bool:
@@ -171,20 +169,16 @@ def _differs_in_a_batch(call: _Call) -> bool:
     )
 
 
-def _needs_a_batch(call: _Call) -> bool:
-    """Whether an axis of length 1 in front makes a difference, and not an error."""
+def _with_a_batch_axis(call: _Call) -> str:
+    """What is odd about the result with an axis of length 1 in front of the input, or ""."""
     if _has_mask(call) or call.asks_for_the_batch_axis:
-        return False
-    batch = call.again(lambda array: array[None])
-    return not isinstance(batch, Exception) and not _agree(call.again(), _item(batch, 0))
-
-
-def _is_the_same_in_a_batch(call: _Call) -> bool:
-    """Whether an axis in front of the input makes no axis of the result, and no difference."""
-    if _has_mask(call) or call.asks_for_the_batch_axis:
-        return False
+        return ""
     alone, batch = call.again(), call.again(lambda array: array[None])
-    return bool(getattr(alone, "ndim", 0)) and _agree(alone, batch)
+    if isinstance(batch, Exception):
+        return ""
+    if getattr(alone, "ndim", 0) and _agree(alone, batch):
+        return SAME_WITH_A_BATCH
+    return "" if _agree(alone, _item(batch, 0)) else ONLY_WITH_A_BATCH
 
 
 def _has_mask(call: _Call) -> bool:

@@ -123,13 +123,13 @@ def difference(actual: Any, expected: Any, name: str, against: str = "") -> Diff
         if all(type(value) is bool for value in (*actual.values(), *expected.values())):
             return _untrue(actual, expected, name)
         pairs = [(f"{name}[{key!r}]", actual[key], other) for key, other in expected.items()]
-    else:
-        if actual != expected and type(expected) is bool and name == NAMELESS and not against:
+    elif actual != expected:
+        if type(expected) is bool and name == NAMELESS and not against:
             # A truth value without a name is the check's own, and no result of anybody's.
             return ("This does not hold here." if expected else "This holds here."), (None, "")
-        if actual != expected:
-            said = in_place_of("is", repr(actual), repr(expected), against)
-            return f"{name} {said}", (None, "")
+        said = in_place_of("is", repr(actual), repr(expected), against)
+        return f"{name} {said}", (None, "")
+    else:
         return None
     for part, yours, wanted in pairs:
         found = difference(yours, wanted, part, against)
