@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,39 +28,60 @@ settings.load_profile("patient")
 ROOT = Path(__file__).resolve().parent.parent
 COURSE = Course.load(ROOT)
 
-#: Which eighth of what is too much for every day runs: a number from 0 to 7, or "all".
-EIGHTH = "AUTOGRADER_TEST_EIGHTH"
+#: Which of the shards of what is too much for every change runs: a number, or "all".
+SHARD = "AUTOGRADER_TEST_SHARD"
+SHARDS = 16
 
 Case = TypeVar("Case")
 
 
 def pytest_configure() -> None:
-    """Choose the day's eighth, before processes of pytest-xdist start and inherit it."""
-    os.environ.setdefault(EIGHTH, str(datetime.now(UTC).toordinal() % 8))
+    """Choose the commit's shard, before processes of pytest-xdist start and inherit it."""
+    os.environ.setdefault(SHARD, str(int(_commit()[:8], 16) % SHARDS))
+
+
+def _commit() -> str:
+    """The commit that is tried, as a hexadecimal number: the same shard whenever it is tried."""
+    asked = ["git", "-C", str(ROOT), "rev-parse", "HEAD"]
+    try:
+        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):  # an unpacked archive
+        return "0"
 
 
 def pytest_report_header() -> str:
-    chosen = os.environ[EIGHTH]
-    return f"misconceptions in boxes: eighth {chosen} (again with {EIGHTH}={chosen}; all: =all)"
+    chosen = os.environ[SHARD]
+    return f"sampled: shard {chosen} of {SHARDS} (again with {SHARD}={chosen}; all: {SHARD}=all)"
 
 
-def in_this_eighth(cases: Sequence[Case]) -> list[Case]:
-    """Every eighth case, others on each of eight days in a row; all if all are asked for."""
-    chosen = os.environ[EIGHTH]
+def sampled(cases: Sequence[Case]) -> list[Case]:
+    """The cases of this shard; all if all are asked for."""
+    chosen = os.environ[SHARD]
     if chosen == "all":
         return list(cases)
-    if chosen not in set("01234567"):
-        raise pytest.UsageError(f"{EIGHTH} is {chosen!r}; give a number from 0 to 7, or all")
-    return list(cases[int(chosen) :: 8])
+    if chosen not in map(str, range(SHARDS)):
+        raise pytest.UsageError(f"{SHARD} is {chosen!r}; give a number below {SHARDS}, or all")
+    return list(cases[int(chosen) :: SHARDS])
+
+
+class Bundles(dict[str, Bundle]):
+    """The test bundle of each lesson, made when it is first asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+
+    def __missing__(self, name: str) -> Bundle:
+        lesson = COURSE.lesson(name)
+        write_source(lesson, self.folder / lesson.folder)
+        self[name] = Bundle.load(self.folder / lesson.folder)
+        return self[name]
 
 
 @pytest.fixture(scope="session")
-def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Bundle]:
-    """The test bundle of every lesson, as a class would hold it."""
-    source = tmp_path_factory.mktemp("source")
-    for lesson in COURSE.lessons:
-        write_source(lesson, source / lesson.folder)
-    return {lesson.folder: Bundle.load(source / lesson.folder) for lesson in COURSE.lessons}
+def bundles(tmp_path_factory: pytest.TempPathFactory) -> Bundles:
+    """The test bundles of the lessons, as a class would hold them."""
+    return Bundles(tmp_path_factory.mktemp("source"))
 
 
 @pytest.fixture

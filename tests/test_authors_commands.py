@@ -14,7 +14,7 @@ from autograder.cli.main import main
 from autograder.course.lessons import Course
 
 from .conftest import ROOT
-from .tiny import MISCONCEPTIONS, tiny_course
+from .tiny import LESSON, MISCONCEPTIONS, tiny_course
 
 WRONG = """
 from autograder.course.implementations import misconception
@@ -40,7 +40,11 @@ def double(x):
 def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A course of one lesson, where the commands are called; one wrong answer is known."""
     tiny_course(tmp_path)
-    (tmp_path / "lessons" / "01-tiny" / "misconceptions.py").write_text(MISCONCEPTIONS + WRONG)
+    lesson = tmp_path / "lessons" / "01-tiny"
+    hidden = "### BEGIN HIDDEN TESTS"
+    marked = LESSON.replace(hidden, f"### SIDE CONDITION: counts later.\n{hidden}")
+    (lesson / "tiny.py").write_text(marked)
+    (lesson / "misconceptions.py").write_text(MISCONCEPTIONS + WRONG)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -51,14 +55,23 @@ def accept_a_wrong_answer(course: Path) -> None:
 
 
 def test_trial(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["trial", "01", "--seeds", "1"]) == 0
+    assert main(["trial", "01", "--exercise", "double"]) == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[0] == "01-tiny: all tests do what they should"
-    assert "  double: 1 misconceptions, 0 alternatives" in said
+    counts = "1 misconceptions, 2 of 2 named, 0 alternatives"
+    assert said[0] == f"01-tiny double: {counts}: as it should be"
+    assert said[-1] == "1 exercises: all tests do what they should"
+    assert main(["trial", "--changed", "--exercise", "double"]) == 0
+    assert capsys.readouterr().out == "0 exercises: all tests do what they should\n"
     accept_a_wrong_answer(course)
-    assert main(["trial", "01", "--seeds", "1"]) == 1
+    assert main(["trial", "--changed", "--exercise", "double"]) == 1
     said = capsys.readouterr().out.splitlines()
-    assert said[0] == "seed 1: misconception right_after_all is accepted"
+    assert "01-tiny double: seed 201: misconception right_after_all is accepted" in said
+
+
+def test_an_exercise_that_is_not_there(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("trial", "lint", "mutants", "build"):
+        assert main([name, "--exercise", "treble"]) == 2
+        assert "no exercise 'treble'; there are double, quadruple" in capsys.readouterr().err
 
 
 def test_mutants(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -165,9 +178,3 @@ def test_answers(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "graded 0 of 3:" in said
     assert main(["answers", "theirs", "--only", "box"]) == 0
     assert "graded 0 of 0:" in capsys.readouterr().out
-
-
-def test_evidence(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["evidence"]) == 0
-    assert capsys.readouterr().out == "01-tiny\n"
-    assert len(list((course / "build" / "mistakes").iterdir())) == 2

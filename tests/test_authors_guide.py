@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from autograder.authors.trial import report
+from autograder.authors.trial import trial
 from autograder.course.lessons import Course
 from autograder.diagnose.catalogue import mistakes
+from autograder.diagnose.matrix import Matrix
 
 from .conftest import ROOT
 from .tiny import COURSE_TOML
@@ -34,7 +35,7 @@ def test_the_worked_example_is_an_exercise(tmp_path: Path) -> None:
     made = Course.load(tmp_path).lesson("01")
     assert list(made.exercises) == ["centre"]
     assert list(made.tests) == ["test_centre", "test_centre_inputs"]
-    assert report(made, [1, 2, 3]) == []
-    assert [one.name for one in mistakes(made, 1) if any(one.seen.values())] == [
-        "mean_of_everything"
-    ]
+    with Matrix(made) as matrix:
+        assert trial(matrix, "centre").complaints == []
+        known = mistakes(matrix, "centre", 1)
+    assert [one.name for one in known if any(one.seen.values())] == ["mean_of_everything"]

@@ -18,8 +18,6 @@ from autograder.build.build import BuildError, build, without_outputs
 from autograder.course.implementations import alternatives, misconceptions
 from autograder.course.lessons import Course, Lesson
 from autograder.course.release import read_manifest, release_in
-from autograder.diagnose.diagnosis import DIAGNOSIS_SEED
-from autograder.diagnose.plain_run import PlainRun, seen
 from autograder.lesson.known_mistakes import MISTAKES_FILE
 from autograder.lesson.short_answers import ANSWERS_FILE
 from autograder.notebooks import HIDDEN, grade_id, is_answer, is_test, is_written
@@ -68,8 +66,6 @@ def test_released_mistakes_hold_fingerprints_and_sentences_only(lesson: Lesson) 
     """No name, no code, no value that an exercise should give."""
     text = (ROOT / "course" / lesson.folder / MISTAKES_FILE).read_text(encoding="utf-8")
     tree = json.loads(text)
-    assert re.fullmatch(r"[0-9a-f]{16}", tree.pop("made_from"))
-    assert tree
     sentences = {one.sentence for one in misconceptions(lesson)}
     assert tree.keys() == {"mistakes"}
     assert tree["mistakes"].keys() <= set(lesson.exercises)
@@ -84,11 +80,6 @@ def test_released_mistakes_hold_fingerprints_and_sentences_only(lesson: Lesson) 
             assert re.fullmatch(r"[0-9a-f]{12}|error", check)
             assert isinstance(tolerance, float)
             assert not any(isinstance(x, str) and len(x) > 200 for x in leaves(got))
-    with PlainRun(lesson) as run:
-        rights = [one for one in alternatives(lesson)]
-        for one in rights:
-            found = seen(run.errors({one.exercise: one.source}, DIAGNOSIS_SEED))
-            assert not any(found.values()), "a right answer leaves no evidence to be compared"
 
 
 def leaves(tree: Any) -> Iterator[Any]:

@@ -210,7 +210,6 @@ def test_slips_in_class_toml(
         ("lost-points 99 --course course", "no lesson '99' in the course; there are 01-tiny"),
         ("answers empty 99 --course course", "no lesson '99' in the course; there are 01-tiny"),
         ("answers nowhere --course course", "nowhere is no folder; name the one that holds"),
-        ("evidence --course empty", "run this in the course's own folder"),
     ],
 )
 def test_wrong_use(command: str, says: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:

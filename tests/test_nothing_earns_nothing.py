@@ -3,163 +3,20 @@ answers the same to everything."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
-import torch
 
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
-from autograder.course.lessons import Lesson
-from autograder.diagnose.plain_run import PlainRun
+from autograder.diagnose.catalogue import graded_cells
+from autograder.diagnose.matrix import Matrix
 from autograder.lesson.checks import assert_equal, begin_cell, check, checks_passed
 from autograder.lesson.failures import NOT_YET_COUNTED, ChecksFailed
-from autograder.notebooks import exercise_of
 
 from .conftest import COURSE
 from .submissions import graded, notebook_with
 from .tiny import LESSON, tiny_course
-
-Called = Callable[..., Any]
-
-
-def label(lesson: Lesson) -> str:
-    return lesson.folder[:2]
-
-
-def always(value: Any) -> Callable[[Called], Called]:
-    return lambda function: lambda *args, **kwargs: value
-
-
-def first_argument(function: Called) -> Called:
-    return lambda *args, **kwargs: next(iter([*args, *kwargs.values()]), None)
-
-
-def all_arguments(function: Called) -> Called:
-    return lambda *args, **kwargs: args
-
-
-def raises(error: type[Exception]) -> Callable[[Called], Called]:
-    def answer(function: Called) -> Called:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            raise error("no")
-
-        return call
-
-    return answer
-
-
-def filled(number: float) -> Callable[[Called], Called]:
-    """The right kinds, shapes and lengths, and one number everywhere."""
-
-    def answer(function: Called) -> Called:
-        return lambda *args, **kwargs: _filled(function(*args, **kwargs), number)
-
-    return answer
-
-
-def _filled(value: Any, number: float) -> Any:
-    if isinstance(value, torch.Tensor):
-        if value.dtype.is_floating_point:
-            return torch.full_like(value, number, requires_grad=False)
-        return torch.full_like(value, 0)
-    if isinstance(value, np.ndarray):
-        return np.full_like(value, number if value.dtype.kind == "f" else 0)
-    if isinstance(value, (tuple, list)):
-        return type(value)(_filled(one, number) for one in value)
-    if isinstance(value, dict):
-        return {key: _filled(one, number) for key, one in value.items()}
-    if isinstance(value, float):
-        return number
-    return type(value)() if isinstance(value, (bool, int, str)) else value
-
-
-BOXES = {
-    "nothing": always(None),
-    "0": always(0),
-    "1": always(1),
-    "True": always(True),
-    "False": always(False),
-    "an empty list": always([]),
-    "an empty dict": always({}),
-    "a pair of None": always((None, None)),
-    "an empty array": always(np.zeros(0)),
-    "a huge list": always(list(range(10_000))),
-    "NaN": always(float("nan")),
-    "a tensor": always(torch.zeros(2, 3, dtype=torch.float64)),
-    "the first argument": first_argument,
-    "all arguments": all_arguments,
-    "ValueError": raises(ValueError),
-    "zeros that fit": filled(0.0),
-    "NaN that fit": filled(float("nan")),
-}
-
-
-@pytest.fixture(scope="module", params=COURSE.lessons, ids=label)
-def run(request: pytest.FixtureRequest) -> Iterator[PlainRun]:
-    with PlainRun(request.param) as opened:
-        yield opened
-
-
-def earned(run: PlainRun, replaced: dict[str, str], *, as_graded: bool) -> dict[str, float]:
-    tests = [
-        test for test in run.lesson.tests if not exercise_of(test, run.names).startswith("answer_")
-    ]
-    errors = run.errors(replaced, 301, tests, as_graded=as_graded)
-    return {test: points for test, points in run.points(errors).items() if points}
-
-
-@pytest.mark.parametrize("box", BOXES)
-def test_a_box_that_answers_the_same_to_everything_earns_nothing(run: PlainRun, box: str) -> None:
-    with run.answering(BOXES[box]):
-        assert earned(run, {}, as_graded=True) == {}
-
-
-#: What a function, or each method of a class, does with its arguments.
-BODIES = {
-    "nothing": "return None",
-    "0": "return 0",
-    "an empty list": "return []",
-    "NaN": "return float('nan')",
-    "the first argument": "return args[0] if args else None",
-    "a copy of it": "return args[0] * 1 if args and hasattr(args[0], 'shape') else None",
-    "it twice": "return (args[0], args[0]) if args else None",
-    "zeros like it": "return args[0] * 0 if args and hasattr(args[0], 'shape') else None",
-    "ValueError": "raise ValueError('no')",
-    "True": "return True",
-    "False": "return False",
-}
-
-
-def idle(name: str, solution: str, body: str) -> str:
-    """Source that binds an exercise's name and ignores what is asked."""
-    if f"class {name}" not in solution:
-        return f"def {name}(*args, **kwargs):\n    {body}\n"
-    base = "nn.Module" if "(nn.Module)" in solution else "object"
-    start = body if body.startswith("raise") else "pass"
-    return (
-        f"class {name}({base}):\n"
-        "    def __init__(self, *args, **kwargs):\n"
-        "        super().__init__()\n"
-        f"        {start}\n"
-        f"    def forward(self, *args, **kwargs):\n        {body}\n"
-    )
-
-
-@pytest.mark.parametrize("body", BODIES)
-def test_functions_that_ignore_the_question_earn_nothing(run: PlainRun, body: str) -> None:
-    solved = {
-        name: source
-        for name, source in run.lesson.exercises.items()
-        if not name.startswith("answer_")
-    }
-    replaced = {name: idle(name, source, BODIES[body]) for name, source in solved.items()}
-    for as_graded in (True, False):
-        assert earned(run, replaced, as_graded=as_graded) == {}
-
 
 #: Says what its caller, or what it is given, calls the thing that is to be judged.
 READS_ITS_CALLER = """
@@ -174,14 +31,15 @@ def {name}(judged, *more):
 @pytest.mark.parametrize(("number", "name"), [("05", "mixes_rows"), ("10", "judges_step")])
 def test_hidden_checks_tell_a_judge_no_verdict(number: str, name: str) -> None:
     """What is right is known to the tester alone: not by a name beside the student's code."""
-    with PlainRun(COURSE.lesson(number)) as run:
-        hidden = [test for test in run.tests_of({name}) if test not in (name, f"test_{name}")]
-        assert hidden
+    lesson = COURSE.lesson(number)
+    hidden = [test for test in graded_cells(lesson, name) if test not in (name, f"test_{name}")]
+    assert hidden
+    with Matrix(lesson) as matrix:
         for right in (True, False):
             judge = READS_ITS_CALLER.format(name=name, right=right)
-            errors = run.errors({name: judge}, 301, hidden, as_graded=True)
-            assert sum(run.points(errors).values()) == 0.0
-        assert not any(run.errors({}, 301, hidden, as_graded=True).values())
+            outcomes = matrix.outcomes({name: judge}, hidden, 301)
+            assert sum(matrix.points(outcomes).values()) == 0.0
+        assert all(outcome.passed for outcome in matrix.outcomes({}, hidden, 301).values())
 
 
 def test_a_graded_student_reads_why_a_side_condition_does_not_count(tmp_path: Path) -> None:

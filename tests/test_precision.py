@@ -11,12 +11,14 @@ import torch
 
 from autograder.course.implementations import Implementation, misconceptions
 from autograder.course.lessons import Lesson
-from autograder.diagnose.plain_run import PlainRun
+from autograder.diagnose.catalogue import graded_cells
+from autograder.diagnose.diagnosis import DIAGNOSIS_SEED
+from autograder.diagnose.matrix import Matrix
 from autograder.lesson.checks import assert_close
 from autograder.lesson.failures import CheckFailed
 from autograder.notebooks import nbgrader_metadata
 
-from .conftest import COURSE
+from .conftest import COURSE, sampled
 
 WANT = np.random.default_rng(3).normal(size=(4, 5))
 
@@ -97,14 +99,15 @@ SINGLES = [
 ]
 
 
-@pytest.mark.parametrize(("lesson", "one"), SINGLES, ids=lambda value: getattr(value, "name", ""))
+@pytest.mark.parametrize(
+    ("lesson", "one"), sampled(SINGLES), ids=lambda value: getattr(value, "name", "")
+)
 def test_single_precision_costs_the_points_of_precision(
     lesson: Lesson, one: Implementation
 ) -> None:
-    with PlainRun(lesson) as run:
-        tests = run.tests_of({one.exercise})
-        errors = run.errors({one.exercise: one.source}, 2017, tests, as_graded=True)
-        kept = sum(run.points(errors).values())
+    tests = graded_cells(lesson, one.exercise)
+    with Matrix(lesson) as matrix:
+        kept = sum(matrix.points(matrix.of(one, tests, DIAGNOSIS_SEED)).values())
     worth = sum(float(nbgrader_metadata(lesson.tests[test])["points"]) for test in tests)
     assert 0 < worth - kept <= MOST * worth
 

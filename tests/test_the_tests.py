@@ -5,23 +5,26 @@ Graded as a class is: the implementation in a box, the tests outside it.
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 
 import pytest
 
-from autograder.authors.mutants import Counted, count
-from autograder.authors.trial import report, right_answers_refused
+from autograder.authors.trial import ALL, Share, cells_that_see, proof, trial
 from autograder.course.bundle import Bundle
 from autograder.course.implementations import Implementation, alternatives, misconceptions
 from autograder.course.lessons import Lesson
-from autograder.diagnose.plain_run import PlainRun
+from autograder.diagnose.catalogue import graded_cells, made_from, released
+from autograder.diagnose.lock import Lock
+from autograder.diagnose.matrix import Matrix
+from autograder.diagnose.result_cache import ResultCache
 
-from .conftest import COURSE, in_this_eighth
-from .submissions import graded, max_points, notebook_with, points, released
+from .conftest import COURSE, SHARD, SHARDS, sampled
+from .submissions import graded, max_points, notebook_with, points
+from .submissions import released as untouched
 
 WRONG = [(lesson, one) for lesson in COURSE.lessons for one in misconceptions(lesson)]
-#: Every one of them goes through the same tests in a plain namespace, see below.
-IN_BOXES = in_this_eighth(WRONG)
 RIGHT = [(lesson, one) for lesson in COURSE.lessons for one in alternatives(lesson)]
 
 
@@ -45,7 +48,7 @@ def test_the_solution_gets_full_points(lesson: Lesson, bundles: dict[str, Bundle
 @pytest.mark.parametrize("lesson", COURSE.lessons, ids=label)
 def test_the_untouched_notebook_gets_nothing(lesson: Lesson, bundles: dict[str, Bundle]) -> None:
     bundle = bundles[lesson.folder]
-    verdict = graded(bundle, released(bundle))
+    verdict = graded(bundle, untouched(bundle))
     assert verdict.status == "graded"
     assert verdict.score == 0
     assert {test.outcome for test in verdict.tests} == {"not_attempted"}
@@ -53,7 +56,7 @@ def test_the_untouched_notebook_gets_nothing(lesson: Lesson, bundles: dict[str, 
     assert verdict.flags == ()
 
 
-@pytest.mark.parametrize(("lesson", "one"), RIGHT, ids=label)
+@pytest.mark.parametrize(("lesson", "one"), sampled(RIGHT), ids=label)
 def test_every_alternative_gets_full_points(
     lesson: Lesson, one: Implementation, bundles: dict[str, Bundle]
 ) -> None:
@@ -64,7 +67,7 @@ def test_every_alternative_gets_full_points(
     assert not any(test.diagnosis for test in verdict.tests)
 
 
-@pytest.mark.parametrize(("lesson", "one"), IN_BOXES, ids=label)
+@pytest.mark.parametrize(("lesson", "one"), sampled(WRONG), ids=label)
 def test_every_misconception_loses_points_on_its_exercise_and_on_no_other(
     lesson: Lesson, one: Implementation, bundles: dict[str, Bundle]
 ) -> None:
@@ -84,45 +87,42 @@ def test_every_misconception_loses_points_on_its_exercise_and_on_no_other(
 
 
 @pytest.mark.parametrize("lesson", COURSE.lessons, ids=label)
-def test_the_tests_hold_for_other_inputs(lesson: Lesson) -> None:
-    """The same in one plain namespace, as the notebook runs them."""
-    assert report(lesson, [11]) == []
+def test_the_lock_says_of_every_exercise_that_it_was_proved(lesson: Lesson) -> None:
+    """By `autograder trial`: right answers keep all points on eight inputs, wrong ones lose some,
+    on their exercise alone, nearly all get their own sentence, and nothing earns nothing."""
+    lock = Lock.read(lesson, released(lesson)).exercises
+    assert list(lock) == list(lesson.exercises)
+    changed = [name for name in lock if lock[name].proved != proof(lesson, name)]
+    assert not changed, f"run: autograder trial {lesson.folder[:2]}"
+    functions = [name for name in lock if not name.startswith("answer_")]
+    stale = [name for name in functions if lock[name].made_from != made_from(lesson, name)]
+    assert not stale, f"run: autograder build --lesson {lesson.folder[:2]}"
+    assert sum(lock[name].named[1] for name in functions) > 0
 
 
 @pytest.mark.parametrize("lesson", COURSE.lessons, ids=label)
-def test_right_answers_keep_their_points_on_many_inputs(lesson: Lesson) -> None:
-    """Every notebook is graded on inputs of its own: others on each of eight days in a row."""
-    assert right_answers_refused(lesson, in_this_eighth(range(1001, 1065))) == []
-
-
-@pytest.mark.parametrize("lesson", COURSE.lessons, ids=label)
-def test_diagnoses_are_right_on_fresh_inputs(lesson: Lesson) -> None:
-    """Over 2 seeds, and 5 in `make mutants`; and of small changes of the solution, which are in
-    no catalogue, at most 2 in 100 get a sentence that is not true of them."""
-    counted = count(lesson, [201, 202])
-    total = Counted("all")
-    for one in counted:
-        total.add(one)
-    remarks = [remark for one in counted for remark in one.remarks]
-    assert total.rejected == total.wrong > 0, remarks
-    assert total.accepted == total.right > 0, remarks
-    assert total.named >= 0.95 * total.wrong, remarks
-    assert total.mutants_rejected > 0
-    assert total.falsely <= 0.02 * total.mutants_rejected, remarks
+def test_a_share_of_what_the_lock_says_holds_when_it_is_proved_anew(
+    lesson: Lesson, tmp_path: Path
+) -> None:
+    share = Share(int(shard), SHARDS) if (shard := os.environ[SHARD]) != "all" else ALL
+    with Matrix(lesson, anew=True, results=ResultCache(tmp_path)) as matrix:
+        tried = [
+            trial(matrix, name, seeds=range(101, 103), share=share) for name in lesson.exercises
+        ]
+    assert [complaint for one in tried for complaint in one.complaints] == []
 
 
 def test_a_cell_that_calls_an_exercise_sees_its_mistakes() -> None:
     lesson = COURSE.lesson("03")
-    run = PlainRun(lesson)
     for name in lesson.exercises:
-        seen = run.tests_that_see(name)
-        assert set(run.tests_of({name} | run.dependents(name))) <= set(seen)
+        seen = cells_that_see(lesson, name)
+        assert set(graded_cells(lesson, name)) <= set(seen)
         calls = re.compile(rf"(?<![\w.]){name}\(")
         assert {test for test, cell in lesson.tests.items() if calls.search(cell.source)} <= set(
             seen
         )
     answers = [name for name in lesson.exercises if name.startswith("answer_")]
-    assert run.tests_that_see(answers[0]) == [f"test_{answers[0]}"]
+    assert cells_that_see(lesson, answers[0]) == [f"test_{answers[0]}"]
 
 
 @pytest.mark.parametrize("lesson", COURSE.lessons, ids=label)

@@ -11,6 +11,7 @@ from autograder.authors import mutants
 from autograder.authors.mutants import Counted, _changed_again, _count_mutant, _count_unseen
 from autograder.course.implementations import Implementation
 from autograder.diagnose.diagnosis import Mistake
+from autograder.diagnose.matrix import Matrix
 from autograder.diagnose.plain_run import PlainRun
 from autograder.lesson.evidence import Evidence
 
@@ -61,8 +62,8 @@ def test_a_changed_answer_that_does_not_end_is_stopped_and_not_counted(
     monkeypatch.setattr(mutants, "_time_limit", partial(mutants._time_limit, 0.2))
     endless = Implementation("double", "own", "def double(x):\n    while True:\n        x + x\n")
     counted = Counted("double")
-    with PlainRun(tiny_course(tmp_path).lesson("01")) as run:
-        _count_mutant(run, counted, endless, {101: [], 102: []})
+    with Matrix(tiny_course(tmp_path).lesson("01")) as matrix:
+        _count_mutant(matrix, counted, endless, {101: [], 102: []})
         assert counted.mutants == 0
-        _count_mutant(run, counted, Implementation("double", "own", RIGHT.format(3)), {101: []})
+        _count_mutant(matrix, counted, Implementation("double", "own", RIGHT.format(3)), {101: []})
     assert (counted.mutants, counted.mutants_rejected) == (1, 1)

@@ -44,7 +44,7 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def new(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = handed_out(tmp_path_factory.mktemp("new"), FRESH)
     (made / "01-tiny" / "lesson/figures.py").write_text("# A companion that changed.\n")
-    (made / MISTAKES).write_text('{"made_from": "0123456789abcdef", "mistakes": {}}\n')
+    (made / MISTAKES).write_text('{"mistakes": {}}\n')
     update.write_manifest(made, release_in(made))
     return made
 

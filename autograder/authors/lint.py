@@ -11,7 +11,7 @@ import builtins
 import contextlib
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -23,7 +23,8 @@ from autograder.authors.own_results import unsaid_own_results
 from autograder.authors.processor_bound import processor_bound
 from autograder.course.implementations import alternatives, misconceptions
 from autograder.course.lessons import Lesson
-from autograder.diagnose.catalogue import look_alike, mistakes
+from autograder.diagnose.catalogue import catalogue, graded_cells, look_alike
+from autograder.diagnose.matrix import Matrix
 from autograder.diagnose.plain_run import PlainRun, told
 from autograder.lesson import checks
 from autograder.notebooks import HIDDEN, SETUP, exercise_of, nbgrader_metadata, tags
@@ -46,14 +47,22 @@ _LEAST_WRONG, _LEAST_RIGHT = 4, 2
 _PICTURES = "images"
 
 
-def lint(lesson: Lesson, seed: int = 401) -> list[str]:
+def lint(lesson: Lesson, exercises: Sequence[str] = (), seed: int = 401) -> list[str]:
     """What is wrong with a lesson's exercises and tests, each with what to do; empty when
-    nothing is."""
-    remarks = [*_texts(lesson), *processor_bound(lesson), *_catalogue(lesson)]
-    with PlainRun(lesson) as run:
-        remarks += [f"{cell}: the solved lesson stops here: {e}" for cell, e in run.stopped.items()]
-        remarks += _on_stubs(run, seed)
-        remarks += _on_solutions(run, seed)
+    nothing is.
+
+    Args:
+        lesson: whose sources are read, and whose tests run.
+        exercises: only the tests and catalogues of these run and are looked at; all otherwise.
+        seed: of the inputs.
+    """
+    chosen = [name for name in lesson.exercises if not exercises or name in exercises]
+    remarks = [*_texts(lesson), *processor_bound(lesson), *_catalogue(lesson, chosen)]
+    with Matrix(lesson) as matrix:
+        stopped = matrix.run.stopped.items()
+        remarks += [f"{cell}: the solved lesson stops here: {e}" for cell, e in stopped]
+        remarks += _on_stubs(matrix, chosen, seed)
+        remarks += _on_solutions(matrix.run, chosen, seed)
     return [f"{lesson.folder}: {text}" for text in remarks]
 
 
@@ -126,11 +135,11 @@ def _named_points(name: str, tree: ast.Module, points: float) -> Iterator[str]:
         yield f"{name}: named checks are reported by checks_passed(...); end the cell with it"
 
 
-def _catalogue(lesson: Lesson) -> Iterator[str]:
+def _catalogue(lesson: Lesson, chosen: Sequence[str]) -> Iterator[str]:
     wrong, right = misconceptions(lesson), alternatives(lesson)
     names = list(lesson.exercises)
     hidden = {exercise_of(n, names) for n, c in lesson.tests.items() if HIDDEN.search(c.source)}
-    for exercise in lesson.exercises:
+    for exercise in chosen:
         if exercise.startswith("answer_"):
             continue
         counts = (
@@ -149,7 +158,10 @@ def _catalogue(lesson: Lesson) -> Iterator[str]:
                 f"{misconception.exercise}: the misconception {misconception.name} lacks its "
                 "sentence or where seen"
             )
-    for first, second in look_alike(mistakes(lesson, 401)):
+    known = catalogue(lesson)
+    for first, second in (
+        pair for name in chosen for pair in look_alike([m for m in known if m.exercise == name])
+    ):
         if first.sentence != second.sentence:
             yield (
                 f"{first.exercise}: no test tells {first.name} from {second.name}; give both one "
@@ -157,19 +169,22 @@ def _catalogue(lesson: Lesson) -> Iterator[str]:
             )
 
 
-def _on_stubs(run: PlainRun, seed: int) -> Iterator[str]:
+def _on_stubs(matrix: Matrix, chosen: Sequence[str], seed: int) -> Iterator[str]:
+    lesson = matrix.lesson
     stubs = {
         name: f"{name} = None\n"
         if name.startswith("answer_")
         else _SOLUTION.sub(r"\1raise NotImplementedError()", source)
-        for name, source in run.lesson.exercises.items()
+        for name, source in lesson.exercises.items()
     }
-    for test, error in run.errors(stubs, seed).items():
-        if error is None:
+    tests = [test for name in chosen for test in graded_cells(lesson, name)]
+    for test, outcome in matrix.outcomes(stubs, tests, seed, as_graded=False).items():
+        if outcome.passed:
             yield f"{test}: passes for the untouched stub; it has to call the exercise"
-        elif not isinstance(error, NotImplementedError):
+        elif [one.got.get("is") for one in outcome.evidence] != ["NotImplementedError"]:
+            why = matrix.run.told(stubs, test, seed, as_graded=False)
             yield (
-                f"{test}: the untouched stub stops it with {told(error)}; call the exercise "
+                f"{test}: the untouched stub stops it with {why}; call the exercise "
                 "first, so that the student reads NotImplementedError"
             )
 
@@ -181,8 +196,8 @@ class _Calls:
     shapes: list[dict[str, tuple[int, ...]]] = field(default_factory=list)
 
 
-def _on_solutions(run: PlainRun, seed: int) -> Iterator[str]:
-    for exercise in run.names:
+def _on_solutions(run: PlainRun, chosen: Sequence[str], seed: int) -> Iterator[str]:
+    for exercise in chosen:
         if exercise.startswith("answer_"):
             continue
         calls = _Calls()

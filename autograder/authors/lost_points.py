@@ -9,30 +9,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from autograder.course.implementations import misconceptions
-from autograder.course.lessons import Lesson
-from autograder.diagnose.plain_run import PlainRun
+from autograder.diagnose.catalogue import entries, graded_cells
+from autograder.diagnose.matrix import Matrix
 from autograder.notebooks import nbgrader_metadata
 
 HEAD = f"{'exercise':40} {'mistakes':>8} {'median lost':>11} {'lose 80 % or more':>15}"
 
 
-def shares_lost(lesson: Lesson, seed: int) -> dict[str, dict[str, float]]:
-    """For each exercise that is no short answer, the share of its points that each mistake
-    loses."""
-    shares: dict[str, dict[str, float]] = {}
-    with PlainRun(lesson) as run:
-        for misconception in misconceptions(lesson):
-            if misconception.exercise.startswith("answer_") or misconception.two_at_once:
-                continue
-            tests = run.tests_of({misconception.exercise})
-            errors = run.errors(
-                {misconception.exercise: misconception.source}, seed, tests, as_graded=True
-            )
-            worth = sum(float(nbgrader_metadata(lesson.tests[test])["points"]) for test in tests)
-            kept = sum(run.points(errors).values())
-            shares.setdefault(misconception.exercise, {})[misconception.name] = 1 - kept / worth
-    return shares
+def shares_lost(matrix: Matrix, exercise: str, seed: int) -> dict[str, float]:
+    """The share of an exercise's points that each of its known mistakes loses; a mistake that is
+    made of two others is left out."""
+    lesson = matrix.lesson
+    tests = graded_cells(lesson, exercise)
+    worth = sum(float(nbgrader_metadata(lesson.tests[test])["points"]) for test in tests)
+    return {
+        mistake.name: 1 - sum(matrix.points(matrix.of(mistake, tests, seed)).values()) / worth
+        for mistake in entries(lesson).get(exercise, ())
+        if not mistake.two_at_once
+    }
 
 
 def row(name: str, shares: Sequence[float]) -> str:

@@ -17,16 +17,18 @@ from __future__ import annotations
 import ast
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from autograder.authors.mutation import mutants
-from autograder.course.implementations import Implementation, alternatives, misconceptions
+from autograder.course.implementations import Implementation, alternatives
 from autograder.course.lessons import Lesson
-from autograder.diagnose.catalogue import mistake_of, mistakes
+from autograder.diagnose.catalogue import entries, graded_cells, mistakes, seen
 from autograder.diagnose.diagnosis import Mistake, diagnose, remaining
+from autograder.diagnose.matrix import Matrix
 from autograder.diagnose.plain_run import PlainRun
+from autograder.lesson.evidence import Seen
 from autograder.lesson.repair import OTHER_SEED, nearest_repair
 from autograder.lesson.setting import in_haste
 from autograder.lesson.unused import never_used
@@ -88,65 +90,47 @@ class Counted:
         return judged and self.named >= 0.95 * self.wrong
 
 
-def count(
-    lesson: Lesson, seeds: list[int], *, changes: bool = True, unseen: bool = False
-) -> list[Counted]:
-    """Measure every exercise of a lesson that is no short answer.
+def count(lesson: Lesson, exercise: str, seeds: Sequence[int], *, unseen: bool = False) -> Counted:
+    """Measure one exercise that is no short answer.
 
     Args:
         lesson: with its catalogue.
-        seeds: of the inputs.
-        changes: also mechanical changes of the solutions (on the first seed, and what is said
-            of them checked on the second).
+        exercise: its name.
+        seeds: of the inputs; mechanical changes of the solution are put on the first, and what is
+            said of them is checked on the second.
         unseen: also, which takes minutes, each known wrong answer without its own sentence, and
             mechanical changes of known wrong answers.
     """
-    by_exercise = {
-        name: Counted(name) for name in lesson.exercises if not name.startswith("answer_")
-    }
-    by_seed = {seed: mistakes(lesson, seed) for seed in seeds}
-    with PlainRun(lesson) as run:
-        for seed, known in by_seed.items():
-            for misconception in misconceptions(lesson):
-                if misconception.exercise in by_exercise:
-                    _count_wrong(
-                        by_exercise[misconception.exercise], misconception.name, known, seed
-                    )
+    counted = Counted(exercise)
+    with Matrix(lesson) as matrix:
+        known = {seed: mistakes(matrix, exercise, seed) for seed in seeds}
+        wrong = entries(lesson).get(exercise, [])
+        for seed in seeds:
+            for misconception in wrong:
+                _count_wrong(counted, misconception.name, known[seed], seed)
             for alternative in alternatives(lesson):
-                _count_right(run, by_exercise[alternative.exercise], alternative, known, seed)
-        if changes:
-            two = {seed: by_seed[seed] for seed in seeds[:2]}
-            for name, counted in by_exercise.items():
-                for label, source in mutants(lesson.exercises[name]):
-                    _count_mutant(run, counted, Implementation(name, label, source), two)
+                if alternative.exercise == exercise:
+                    _count_right(matrix, counted, alternative, known[seed], seed)
+        two = {seed: known[seed] for seed in seeds[:2]}
+        for label, source in mutants(lesson.exercises[exercise]):
+            _count_mutant(matrix, counted, Implementation(exercise, label, source), two)
         if unseen:
-            two = {seed: by_seed[seed] for seed in seeds[:2]}
-            for name, counted in by_exercise.items():
-                wrong = [
-                    misconception
-                    for misconception in misconceptions(lesson)
-                    if misconception.exercise == name
-                ]
-                for misconception in _changed_again(wrong):
-                    _count_mutant(run, counted, misconception, two)
-                for misconception in wrong:
-                    _count_unseen(run, counted, misconception, by_seed[seeds[0]], seeds[0])
-    return list(by_exercise.values())
+            for misconception in _changed_again(wrong):
+                _count_mutant(matrix, counted, misconception, two)
+            for misconception in wrong:
+                _count_unseen(matrix.run, counted, misconception, known[seeds[0]], seeds[0])
+    return counted
 
 
 def _count_wrong(counted: Counted, name: str, known: list[Mistake], seed: int) -> None:
     """Each is looked up as a student's code would be: by what the tests see of it."""
-    own = next(
-        mistake for mistake in known if (mistake.exercise, mistake.name) == (counted.exercise, name)
-    )
+    own = next(mistake for mistake in known if mistake.name == name)
     counted.wrong += 1
     if not any(own.seen.values()):
         counted.remarks.append(f"seed {seed}: {name} is accepted")
         return
     counted.rejected += 1
-    diagnosis = diagnose(
-        own.seen, [mistake for mistake in known if mistake.exercise == counted.exercise]
-    )
+    diagnosis = diagnose(own.seen, known)
     if diagnosis is not None and diagnosis.mistake.sentence == own.sentence:
         counted.named += 1
     else:
@@ -154,13 +138,16 @@ def _count_wrong(counted: Counted, name: str, known: list[Mistake], seed: int) -
         counted.remarks.append(f"seed {seed}: {name} gets {got}")
 
 
+def _seen(matrix: Matrix, one: Implementation, seed: int) -> Seen:
+    return seen(matrix.of(one, graded_cells(matrix.lesson, one.exercise), seed))
+
+
 def _count_right(
-    run: PlainRun, counted: Counted, alternative: Implementation, known: list[Mistake], seed: int
+    matrix: Matrix, counted: Counted, alternative: Implementation, known: list[Mistake], seed: int
 ) -> None:
-    what = mistake_of(run, alternative, seed).seen
+    what = _seen(matrix, alternative, seed)
     counted.right += 1
-    wrong = [mistake for mistake in known if mistake.exercise == alternative.exercise]
-    accused = diagnose(what, remaining(what, wrong, alternative.source))
+    accused = diagnose(what, remaining(what, known, alternative.source))
     if any(what.values()) or accused is not None:
         counted.remarks.append(f"seed {seed}: the right answer {alternative.name} is rejected")
     else:
@@ -168,7 +155,7 @@ def _count_right(
 
 
 def _count_mutant(
-    run: PlainRun,
+    matrix: Matrix,
     counted: Counted,
     implementation: Implementation,
     by_seed: dict[int, list[Mistake]],
@@ -176,23 +163,21 @@ def _count_mutant(
     first, *others = by_seed
     try:
         with _time_limit():
-            mutant = mistake_of(run, implementation, first)
-            again = {seed: mistake_of(run, implementation, seed) for seed in others}
+            mutant = _seen(matrix, implementation, first)
+            again = {seed: _seen(matrix, implementation, seed) for seed in others}
     except _OutOfTime:
         return
     counted.mutants += 1
-    if not any(mutant.seen.values()):
+    if not any(mutant.values()):
         return
     counted.mutants_rejected += 1
-    known = [mistake for mistake in by_seed[first] if mistake.exercise == counted.exercise]
-    diagnosis = diagnose(mutant.seen, remaining(mutant.seen, known, implementation.source))
+    diagnosis = diagnose(mutant, remaining(mutant, by_seed[first], implementation.source))
     if diagnosis is None:
         return
     counted.mutants_named += 1
     for seed in others:
         # The mistake is in the code if it explains what other inputs show, too.
-        then = [mistake for mistake in by_seed[seed] if mistake.exercise == counted.exercise]
-        confirmed = diagnose(again[seed].seen, then)
+        confirmed = diagnose(again[seed], by_seed[seed])
         if confirmed is None or confirmed.mistake.sentence != diagnosis.mistake.sentence:
             counted.falsely += 1
             counted.remarks.append(

@@ -33,7 +33,7 @@ from autograder.build.stubs import ClearSolutionsAndAnswers
 from autograder.course.course_progress import LESSON
 from autograder.course.lessons import CATALOGUE_FILE, Course, Lesson
 from autograder.course.release import record_release
-from autograder.diagnose.catalogue import catalogue
+from autograder.diagnose.catalogue import catalogue, lock
 from autograder.diagnose.diagnosis import to_json
 from autograder.errors import WrongUse
 from autograder.files import LEFT_BY_TOOLS
@@ -201,6 +201,8 @@ def _build_one(lesson: Lesson, into: Path, say: Say) -> None:
         _replace(into / "build" / "source" / name, scratch / "source" / name)
         _replace(into / "course" / name, scratch / "release" / name)
     _lean_on_course(solved)
+    if into.resolve() == lesson.path.parent.parent.resolve():
+        lock(lesson)
 
 
 def _that_ran_through(path: Path) -> NotebookNode | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from autograder.build.build import NEVER_RELEASED, write_source
@@ -15,7 +14,7 @@ from autograder.classroom.late import TO_BEGIN_WITH, LatePolicy
 from autograder.classroom.new_gradebook import begin_gradebook
 from autograder.classroom.roster import Roster
 from autograder.course.lessons import Course
-from autograder.diagnose.catalogue import keep_all, not_kept
+from autograder.diagnose.catalogue import look_at, not_locked
 from autograder.files import write_whole
 from autograder.grade.limits import Limits
 
@@ -175,10 +174,10 @@ def new_class(
     """
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise ClassError(f"{root} exists and is not empty; choose a new folder for the class")
-    waiting = not_kept(course)
-    if len(waiting) > 1:  # a fresh clone
+    waiting = not_locked(course.lessons)
+    if len(waiting) > 1:  # of a course that was changed and not built
         say(f"known mistakes of {len(waiting)} lessons: some minutes, and only this first time")
-        for lesson in keep_all(replace(course, lessons=tuple(waiting))):
+        for lesson in look_at(waiting):
             say(f"{lesson.folder}: its known mistakes are looked at")
     for lesson in course.lessons:
         write_source(lesson, root / "source" / lesson.folder)

@@ -71,7 +71,6 @@ class _Group(click.Group):
         maintainer.inputs,
         maintainer.spoiled,
         maintainer.answers,
-        maintainer.evidence,
     ],
     context_settings={"show_default": True},
     help="Build, check and grade the attention course.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,8 @@ from autograder.cli.options import (
     command,
     course_at,
     course_option,
+    exercise_option,
+    exercises_of,
     json_option,
     lessons_argument,
     lessons_of,
@@ -20,36 +23,50 @@ from autograder.cli.options import (
 )
 from autograder.errors import WrongUse
 
+if TYPE_CHECKING:
+    from autograder.course.lessons import Lesson
+
 
 @command(example="--lesson 03", statuses={0: "made"})
 @course_option
 @click.option("--lesson", metavar="NAME", help="only this lesson, as 03 or its folder")
+@click.option("--exercise", metavar="NAME", help="only the lesson of this exercise")
 @click.option("--into", type=PATH, metavar="DIR", help="write there instead")
-def build(*, course: Path | None, lesson: str | None, into: Path | None) -> int:
+def build(
+    *, course: Path | None, lesson: str | None, exercise: str | None, into: Path | None
+) -> int:
     """Make course/ and solutions/ from lessons/.
 
-    Makes build/source, which grading uses, on the way.
+    Makes build/source, which grading uses, on the way. Runs what a change can have changed and
+    nothing else.
     """
     from autograder.build import build as building
 
     its_course = course_at(course)
+    if exercise is not None:
+        [(its_lesson, _), *_] = exercises_of(its_course, (lesson,) if lesson else (), (exercise,))
+        lesson = its_lesson.folder
     building.build(its_course, into or its_course.root, only=lesson)
     return 0
 
 
 @command(example="03", statuses={0: "nothing found", 1: "something found"})
 @lessons_argument
+@exercise_option
 @course_option
 @json_option("print what was found as JSON")
-def lint(*, lesson: tuple[str, ...], course: Path | None, as_json: bool) -> int:
+def lint(
+    *, lesson: tuple[str, ...], exercise: tuple[str, ...], course: Path | None, as_json: bool
+) -> int:
     """Find the mistakes that authors of exercises make.
 
     Looks at the exercises, tests and catalogues of lessons/.
     """
     from autograder.authors import lint as linting
 
-    lessons = lessons_of(course_at(course), lesson)
-    remarks = [text for lesson in lessons for text in linting.lint(lesson)]
+    chosen = exercises_of(course_at(course), lesson, exercise)
+    lessons = list(dict.fromkeys(its_lesson for its_lesson, _ in chosen))
+    remarks = [text for lesson in lessons for text in linting.lint(lesson, exercise)]
     if as_json:
         print_json({"lessons": [lesson.folder for lesson in lessons], "found": remarks})
     else:
@@ -61,37 +78,53 @@ def lint(*, lesson: tuple[str, ...], course: Path | None, as_json: bool) -> int:
     example="02 --execute figures",
     statuses={0: "all tests do what they should", 1: "some do not (each is named)"},
 )
-@click.argument("lesson", metavar="LESSON", help="as 02 or its folder")
-@click.option(
-    "--seeds",
-    type=COUNT,
-    default=3,
-    metavar="N",
-    help="how many random inputs to try",
-)
+@lessons_argument
+@exercise_option
+@click.option("--changed", is_flag=True, help="only exercises that changed since all of it held")
+@click.option("--anew", is_flag=True, help="compute everything again, whatever is kept")
+@click.option("--seeds", type=COUNT, metavar="N", help="try right answers on so many inputs")
 @click.option(
     "--execute", type=PATH, metavar="DIR", help="also run all of it; notebook and figures go there"
 )
 @course_option
-def trial(*, lesson: str, seeds: int, execute: Path | None, course: Path | None) -> int:
+def trial(
+    *,
+    lesson: tuple[str, ...],
+    exercise: tuple[str, ...],
+    changed: bool,
+    anew: bool,
+    seeds: int | None,
+    execute: Path | None,
+    course: Path | None,
+) -> int:
     """Try a lesson's tests while writing it.
 
     The solution and every alternative must pass; every misconception must fail a test of its
-    exercise, and of no exercise that does not build on it. No sandbox: it is your own code.
+    exercise, and of no exercise that does not build on it, and most must get their own sentence
+    on other inputs; answers that ignore the question must earn nothing. What held is written into
+    the lesson's lock. No sandbox: it is your own code.
     """
     from autograder.authors import trial as trying
-    from autograder.course.implementations import alternatives, misconceptions
 
-    its_lesson = course_at(course).lesson(lesson)
+    chosen = exercises_of(course_at(course), lesson, exercise)
+    if changed:
+        waiting = {its_lesson: trying.unproved(its_lesson) for its_lesson, _ in chosen}
+        chosen = [(its_lesson, name) for its_lesson, name in chosen if name in waiting[its_lesson]]
     if execute is not None:
-        seconds = trying.execute(its_lesson, execute)
-        print(f"{its_lesson.folder}: {seconds:.1f} processor seconds, see {execute}")
-    complaints = trying.report(its_lesson, list(range(1, seeds + 1)))
-    print("\n".join(complaints) or f"{its_lesson.folder}: all tests do what they should")
-    for name in its_lesson.exercises:
-        wrong = sum(entry.exercise == name for entry in misconceptions(its_lesson))
-        right = sum(entry.exercise == name for entry in alternatives(its_lesson))
-        print(f"  {name}: {wrong} misconceptions, {right} alternatives")
+        for its_lesson in dict.fromkeys(its_lesson for its_lesson, _ in chosen):
+            folder = execute if len(lesson) == 1 else execute / its_lesson.folder
+            seconds = trying.execute(its_lesson, folder)
+            print(f"{its_lesson.folder}: {seconds:.1f} processor seconds, see {folder}")
+    tried: dict[Lesson, list[trying.Tried]] = {}
+    for its_lesson, result in trying.try_all(chosen, range(1, (seeds or 0) + 1), anew=anew):
+        tried.setdefault(its_lesson, []).append(result)
+        print(trying.row(its_lesson, result), flush=True)
+    complaints = [
+        f"{its_lesson.folder} {text}"
+        for its_lesson, results in tried.items()
+        for text in trying.complaints(its_lesson, results)
+    ]
+    print("\n".join(complaints) or f"{len(chosen)} exercises: all tests do what they should")
     return 1 if complaints else 0
 
 
@@ -103,6 +136,7 @@ def trial(*, lesson: str, seeds: int, execute: Path | None, course: Path | None)
     },
 )
 @lessons_argument
+@exercise_option
 @click.option(
     "--seeds",
     type=COUNT,
@@ -111,7 +145,9 @@ def trial(*, lesson: str, seeds: int, execute: Path | None, course: Path | None)
     help="how many random inputs to try",
 )
 @course_option
-def mutants(*, lesson: tuple[str, ...], seeds: int, course: Path | None) -> int:
+def mutants(
+    *, lesson: tuple[str, ...], exercise: tuple[str, ...], seeds: int, course: Path | None
+) -> int:
     """Measure the tests and the diagnoses of the course.
 
     Counts known wrong answers that are rejected and get their own sentence, right ones that are
@@ -119,17 +155,17 @@ def mutants(*, lesson: tuple[str, ...], seeds: int, course: Path | None) -> int:
     """
     from autograder.authors.mutants import HEAD, Counted, count, told_of_unseen
 
-    lessons = lessons_of(course_at(course), lesson)
+    chosen = exercises_of(course_at(course), lesson, exercise)
     total = Counted("all")
     remarks: list[str] = []
     print("Counts are over all seeds; mutants are small changes of the solution.\n" + HEAD)
-    for its_lesson in lessons:
-        for counted in count(its_lesson, list(range(101, 101 + seeds)), unseen=True):
-            print(counted.row(), flush=True)
-            total.add(counted)
-            remarks += [
-                f"{its_lesson.folder} {counted.exercise}: {text}" for text in counted.remarks
-            ]
+    for its_lesson, name in chosen:
+        if name.startswith("answer_"):
+            continue
+        counted = count(its_lesson, name, range(101, 101 + seeds), unseen=True)
+        print(counted.row(), flush=True)
+        total.add(counted)
+        remarks += [f"{its_lesson.folder} {name}: {text}" for text in counted.remarks]
     print(total.row())
     if total.unseen:
         print(told_of_unseen(total))
@@ -149,12 +185,16 @@ def lost_points(*, lesson: tuple[str, ...], seed: int, each: bool, course: Path 
     exercise's points that it loses. A teaching assistant gives 40 to 70 % back for one mistake.
     """
     from autograder.authors.lost_points import HEAD, row, shares_lost
+    from autograder.diagnose.catalogue import entries
+    from autograder.diagnose.matrix import Matrix
 
     lessons = lessons_of(course_at(course), lesson)
     every: list[float] = []
     print(HEAD)
     for its_lesson in lessons:
-        for exercise, shares in shares_lost(its_lesson, seed).items():
+        for exercise in entries(its_lesson):
+            with Matrix(its_lesson) as matrix:
+                shares = shares_lost(matrix, exercise, seed)
             print(row(exercise, list(shares.values())), flush=True)
             every += shares.values()
             if each:
@@ -234,20 +274,4 @@ def answers(*, folder: Path, lesson: tuple[str, ...], only: str | None, course: 
                 trying.when_graded(its_lesson, tried, Path(scratch))
         for answer in tried:
             print(answer.text(), flush=True)
-    return 0
-
-
-@command(example="", statuses={0: "it is in build/mistakes/"})
-@course_option
-def evidence(*, course: Path | None) -> int:
-    """Have what the tests see of each known mistake ready.
-
-    Puts every misconception through the tests of its exercise, on all cores, and keeps the
-    evidence in build/mistakes/, where the build and the tests find it; of a lesson that did not
-    change it is there already.
-    """
-    from autograder.diagnose.catalogue import keep_all
-
-    for lesson in keep_all(course_at(course)):
-        print(lesson.folder, flush=True)
     return 0

@@ -82,6 +82,11 @@ lessons_argument = click.argument(
     "lesson", nargs=-1, metavar="[LESSON]...", help="as 03 or its folder; all lessons else"
 )
 
+#: Lets a command be about single exercises, as ``exercise``; see :func:`exercises_of`.
+exercise_option = click.option(
+    "--exercise", multiple=True, metavar="NAME", help="only this one; may be given again"
+)
+
 #: Lets a command be about some of the assignments.
 assignments_option = click.option(
     "--assignment", multiple=True, metavar="NAME", help="only this one; may be given again"
@@ -137,3 +142,21 @@ def lessons_of(course: Course, names: tuple[str, ...]) -> list[Lesson]:
         LessonError: the course has no such lesson.
     """
     return [course.lesson(name) for name in names] or list(course.lessons)
+
+
+def exercises_of(
+    course: Course, lessons: tuple[str, ...], exercises: tuple[str, ...]
+) -> list[tuple[Lesson, str]]:
+    """Exercises that were named, with their lessons; all of the lessons when none was.
+
+    Raises:
+        LessonError: the course has no such lesson, or none of the lessons such an exercise.
+    """
+    from autograder.course.lessons import LessonError
+
+    there = [(lesson, name) for lesson in lessons_of(course, lessons) for name in lesson.exercises]
+    for wanted in exercises:
+        if wanted not in [name for _, name in there]:
+            names = ", ".join(name for _, name in there)
+            raise LessonError(f"there is no exercise {wanted!r}; there are {names}")
+    return [(lesson, name) for lesson, name in there if not exercises or name in exercises]

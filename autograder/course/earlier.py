@@ -72,6 +72,21 @@ def carried_over(lesson: Lesson) -> str:
     names = names_carried_over(lesson)
     if not names:
         return ""
+    code = "\n\n".join([_IMPORTS, *sources_of(lesson, names)])
+    packed = base64.b64encode(code.encode()).decode()
+    return _MODULE.format(
+        names=", ".join(names),
+        exported=repr(names),
+        packed="\n".join(textwrap.wrap(packed, 88)),
+    )
+
+
+def sources_of(lesson: Lesson, names: list[str]) -> list[str]:
+    """The answers of earlier lessons that bind some names, with all that these build on.
+
+    Raises:
+        LessonError: no earlier lesson has an exercise of that name.
+    """
     sources = {
         name: source for earlier in lesson.earlier for name, source in earlier.exercises.items()
     }
@@ -92,14 +107,7 @@ def carried_over(lesson: Lesson) -> str:
         new = (used & set(sources)) - wanted
         wanted |= new
         waiting.extend(new)
-    parts = [_MARKERS.sub("", source) for name, source in sources.items() if name in wanted]
-    code = "\n\n".join([_IMPORTS, *parts])
-    packed = base64.b64encode(code.encode()).decode()
-    return _MODULE.format(
-        names=", ".join(names),
-        exported=repr(names),
-        packed="\n".join(textwrap.wrap(packed, 88)),
-    )
+    return [_MARKERS.sub("", source) for name, source in sources.items() if name in wanted]
 
 
 def as_module(text: str) -> ModuleType:

@@ -6,11 +6,11 @@ No box and no sandbox: for the course's own implementations, which are trusted. 
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import io
 import linecache
 import os
+import random
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -24,10 +24,8 @@ from autograder.box import wire
 from autograder.box.imports import imports_answered
 from autograder.course.answers import sealed_answers
 from autograder.course.earlier import as_module, carried_over
-from autograder.course.lessons import Lesson, builds_on, is_side_condition
-from autograder.diagnose.diagnosis import evidence_of
+from autograder.course.lessons import Lesson
 from autograder.lesson import checks, failures, setting
-from autograder.lesson.evidence import Evidence
 from autograder.lesson.setting import as_grader
 from autograder.notebooks import (
     DEMONSTRATION,
@@ -85,28 +83,6 @@ class PlainRun:
         """The test cells of some exercises, in order."""
         return [name for name in self.lesson.tests if self.exercise(name) in exercises]
 
-    def tests_that_see(self, exercise: str) -> list[str]:
-        """The test cells whose result can depend on ``exercise``, in order.
-
-        A cell of another exercise that neither names this one nor an exercise that builds on
-        it runs the same code whatever this one is.
-        """
-        reached = {exercise} | self.dependents(exercise)
-        return [
-            name
-            for name, cell in self.lesson.tests.items()
-            if exercise_of(name, self.names) in reached
-            or any(
-                isinstance(node, ast.Name) and node.id in reached
-                for node in ast.walk(ast.parse(cell.source))
-            )
-        ]
-
-    def dependents(self, exercise: str) -> set[str]:
-        """The exercises whose solution builds on ``exercise``."""
-        solved = self.lesson.exercises
-        return {name for name in self.names if exercise in builds_on(solved, name)}
-
     def errors(
         self,
         replaced: dict[str, str],
@@ -125,16 +101,22 @@ class PlainRun:
                 that an argument changed in place shows as it does there. In a notebook
                 they are not.
         """
-        namespace = dict(self._namespace)
         setting.now.seed = seed
-        np.random.seed(seed % 2**32)
-        torch.manual_seed(seed)
-        broken: dict[str, BaseException] = {}
+        return {
+            test: self._error(replaced, seed, test, as_graded=as_graded)
+            for test in (self.lesson.tests if tests is None else tests)
+        }
+
+    def _error(
+        self, replaced: dict[str, str], seed: int, test: str, *, as_graded: bool
+    ) -> BaseException | None:
+        """What ends one test cell. All is defined anew for it: what it comes to does not depend
+        on the tests before it."""
+        _begin_anew(seed)
+        namespace = dict(self._namespace)
         for name, source in replaced.items():
             namespace.pop(name, None)
-            error = self._run(source, name, namespace)
-            if error is not None:
-                broken[name] = error
+            self._run(source, name, namespace)
         # Answers look up each other in the namespace they were defined in.
         for name in self.names:
             if name not in replaced and not name.startswith("answer_"):
@@ -143,25 +125,23 @@ class PlainRun:
             namespace[name] = watch(namespace[name])
         if as_graded:
             namespace = {**namespace, **self._remote(namespace)}
-        errors: dict[str, BaseException | None] = {}
-        for test in self.lesson.tests if tests is None else tests:
-            errors[test] = self._run(self.lesson.tests[test].source, test, dict(namespace))
-            self.named_checks[test] = getattr(errors[test], "parts", checks.parts())
-        return errors
+        error = self._run(self.lesson.tests[test].source, test, dict(namespace))
+        self.named_checks[test] = getattr(error, "parts", checks.parts())
+        return error
 
-    def points(self, errors: dict[str, BaseException | None]) -> dict[str, float]:
-        """What each test cell of the last :meth:`errors` is worth, as the grader counts it."""
-        earned: dict[str, float] = {}
-        for test, error in errors.items():
-            if error is None:
-                earned[test] = float(nbgrader_metadata(self.lesson.tests[test])["points"])
-            else:
-                parts = failures.settle(self.named_checks[test], self.exercise(test))
-                earned[test] = sum((part.points for part in parts if part.passed), 0.0)
-        side = {test for test in earned if is_side_condition(self.lesson.tests[test].source)}
-        main = {self.exercise(test) for test in earned.keys() - side if earned[test]}
-        lost = {test for test in side if self.exercise(test) not in main}
-        return {test: 0.0 if test in lost else points for test, points in earned.items()}
+    def told(
+        self, replaced: dict[str, str], test: str, seed: int, *, as_graded: bool = True
+    ) -> str:
+        """What ends a test cell, in one line for its author."""
+        error = self.errors(replaced, seed, [test], as_graded=as_graded)[test]
+        return told(error) if error else "it passes when it is run again"
+
+    def points(self, test: str, error: BaseException | None) -> float:
+        """What the last run of a test is worth, side conditions of other cells not looked at."""
+        if error is None:
+            return float(nbgrader_metadata(self.lesson.tests[test])["points"])
+        parts = failures.settle(self.named_checks[test], self.exercise(test))
+        return sum((part.points for part in parts if part.passed), 0.0)
 
     @contextlib.contextmanager
     def answering(
@@ -228,6 +208,15 @@ class PlainRun:
         return None
 
 
+def _begin_anew(seed: int) -> None:
+    """Undo what answers change for others, and draw random numbers from a seed."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.manual_seed(seed)
+    torch.set_grad_enabled(True)
+    torch.set_default_dtype(torch.float32)
+
+
 def _remotely(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = wire.decode(wire.encode((args, kwargs)))
@@ -240,10 +229,3 @@ def told(error: BaseException) -> str:
     """An error in one line, with the line of the cell in which it arose."""
     frames = traceback.extract_tb(error.__traceback__)
     return f"{type(error).__name__}: {error} (line {frames[-1].lineno})"
-
-
-def seen(
-    errors: dict[str, BaseException | None],
-) -> dict[str, tuple[Evidence, ...]]:
-    """What the tests saw, for :mod:`autograder.diagnose.diagnosis`."""
-    return {name: evidence_of(error) if error else () for name, error in errors.items()}
