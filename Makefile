@@ -16,7 +16,7 @@ NO_SKIPS ?=
 SOLUTIONS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long bench mutants lab course site screenshots clean
+.PHONY: help setup demo test test-long bench mutants lab course site release screenshots clean
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -93,6 +93,14 @@ site: $(READY) ## make the documentation in build/site (SOLUTIONS=1: the solved 
 	$(BIN)/python -m sphinx -c docs -d build/site-doctrees --fail-on-warning --keep-going \
 	  --quiet $(if $(SOLUTIONS),--tag solutions) . build/site
 	@echo "Open build/site/index.html"
+
+release: $(READY) ## make what a tag hands out in build/release: zip, wheel, site
+	@rm -rf build/release
+	$(BIN)/python -m autograder.build.release_files build/release
+	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir build/release .
+	@$(MAKE) --no-print-directory site SOLUTIONS=1
+	@cd build/site && ../../$(BIN)/python -m zipfile -c ../release/attention-course-site.zip .
+	@ls -sh build/release
 
 screenshots: $(READY) ## take the documentation's pictures again, with a headless Chromium
 	SCREENSHOTS=docs/images $(BIN)/pytest -r s tests/test_browser_student.py \

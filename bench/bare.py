@@ -74,7 +74,7 @@ def _execute(data: bytes, bundle: Bundle, beside: Path, seed: int) -> None:
         os.chdir(scratch)
         sys.path.insert(0, scratch)
 
-        setting = import_module("lesson.setting")  # the copy beside the notebook
+        setting = import_module("lesson_kit.setting")
         setting.now.seed = seed
         namespace: dict[str, Any] = {"__name__": "__main__"}
         sources = [cell.source for cell in submission.to_run(bundle)]

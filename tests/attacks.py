@@ -354,14 +354,14 @@ INSIDE = {
         """,
     ),
     "the checks": (
-        "Every check of lesson.checks replaced, and the setting that it runs in.",
+        "Every check of lesson_kit.checks replaced, and the setting that it runs in.",
         """
-        import lesson.checks as c, lesson.setting as s, sys
+        import lesson_kit.checks as c, lesson_kit.setting as s, sys
         for name in c.__all__:
             setattr(c, name, lambda *a, **k: None)
         c.CheckFailed.__init__ = lambda *a: None
         s.now.seed, s.now.answers = 0, {"answer_size": {"choices": ["a"], "replies": {}}}
-        sys.modules["autograder.lesson.checks"] = c
+        sys.modules["lesson_kit.checks"] = c
         """,
     ),
     "sys.modules": (
@@ -371,7 +371,8 @@ INSIDE = {
         class Yes(types.ModuleType):
             def __getattr__(self, name): return lambda *a, **k: True
         for name in (
-            "lesson.checks", "numpy.testing", "autograder.grade.tester", "autograder.grade.grading"
+            "lesson_kit.checks", "lesson.checks", "numpy.testing", "autograder.grade.tester",
+            "autograder.grade.grading",
         ):
             sys.modules[name] = Yes(name)
         """,
@@ -500,7 +501,7 @@ RAISES = {
     "stop iteration": "E = StopIteration\n",
     "base exception": "class E(BaseException): pass\n",
     "not implemented": "E = NotImplementedError\n",
-    "check failed": "from lesson.checks import CheckFailed as E\n",
+    "check failed": "from lesson_kit.checks import CheckFailed as E\n",
     "group": "E = lambda: ExceptionGroup('x', [ValueError()] * 1000)\n",
     "recursion": "E = lambda: E()\n",
 }
@@ -644,7 +645,7 @@ add(
     "Imports the grader and asks it for the tests and the seed.",
     attempt(
         """
-        from autograder.lesson import checks, setting
+        from lesson_kit import checks, setting
         package = os.path.dirname(checks.__file__)
         for place in (".", "/", package, os.path.dirname(package), *sys.path):
             for name in ("lessons", "solutions", "source", "build/source", "class.toml"):
@@ -732,16 +733,18 @@ add(
 )
 add(
     "shadow packages",
-    "Writes torch.py and lesson/checks.py beside the notebook and imports them anew.",
+    "Writes torch.py and lesson_kit/checks.py beside the notebook and imports them anew.",
     attempt(
         """
-        names = ("torch", "numpy", "lesson", "lesson/checks", "autograder", "sitecustomize")
+        kit = ("lesson_kit", "lesson_kit/checks", "lesson", "lesson/checks")
+        names = ("torch", "numpy", *kit, "autograder", "sitecustomize")
+        os.makedirs("lesson_kit", exist_ok=True)
         os.makedirs("lesson", exist_ok=True)
         for name in names:
             open(f"{name}.py", "w").write("def __getattr__(name): return lambda *a, **k: None")
             sys.modules.pop(name.replace("/", "."), None)
         sys.path.insert(0, os.getcwd())
-        import lesson.checks, torch
+        import lesson_kit.checks, torch
         """
     ),
     tried=True,

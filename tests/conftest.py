@@ -14,7 +14,7 @@ from hypothesis import settings
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
-from autograder.build.beside import write_companions
+from autograder.build.beside import write_data, write_kit
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
 from autograder.course.lessons import Course
@@ -95,9 +95,10 @@ def student(tmp_path: Path) -> Callable[..., list[str]]:
 
 def shown_by(course: Course, folder: Path, sources: tuple[str, ...]) -> list[str]:
     lesson = course.lesson("01")
-    write_companions(lesson, folder)
+    write_data(lesson, folder)
+    write_kit(folder)
     setup = next(cell.source for cell in lesson.notebook.cells if cell.cell_type == "code")
-    setup += "\nfrom lesson.checks import check"
+    setup += "\nfrom lesson_kit.checks import check"
     hide = "import sys; sys.modules['autograder'] = None"
     cells = [nbformat.v4.new_code_cell(source) for source in (hide, setup, *sources)]
     notebook = nbformat.v4.new_notebook(cells=cells)

@@ -16,7 +16,7 @@ import pytest
 
 from autograder.course.lessons import Lesson
 from autograder.diagnose.catalogue import Known, as_before
-from autograder.lesson.evidence import Evidence
+from lesson_kit.evidence import Evidence
 
 from .conftest import COURSE, ROOT
 from .other_processors import settings
@@ -41,7 +41,7 @@ import torch
 from autograder.course.lessons import Course
 from autograder.diagnose.catalogue import known_in, looked_at
 from autograder.diagnose.matrix import Matrix
-from autograder.lesson.evidence import same
+from lesson_kit.evidence import same
 torch.set_num_threads(1)
 lesson = Course.load(Path(sys.argv[1])).lesson(sys.argv[2])
 

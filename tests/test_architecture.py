@@ -12,8 +12,8 @@ from autograder.box import imports
 
 from .conftest import ROOT
 
-PACKAGE = ROOT / "autograder"
-MODULES = sorted(PACKAGE.rglob("*.py"))
+PACKAGE, KIT = ROOT / "autograder", ROOT / "lesson_kit"
+MODULES = sorted([*PACKAGE.rglob("*.py"), *KIT.glob("*.py")])
 #: Modules outside packages: what all floors stand on.
 MOST_OUTSIDE = 8
 MOST_LINES = 350
@@ -37,7 +37,7 @@ def test_imports_go_downward() -> None:
 
 
 def test_every_package_says_what_it_must_not_know() -> None:
-    for init in PACKAGE.glob("*/__init__.py"):
+    for init in (*PACKAGE.glob("*/__init__.py"), KIT / "__init__.py"):
         words = " ".join((ast.get_docstring(ast.parse(init.read_text())) or "").split())
         assert all(said in words for said in ("In: ", "Out: ", "must not know", "Public face: ")), (
             init
@@ -91,8 +91,9 @@ def test_no_test_imports_from_another() -> None:
 
 
 def test_a_box_answers_for_every_module_beside_a_notebook() -> None:
-    there = {path.stem for path in (ROOT / "autograder" / "lesson").glob("*.py")} - {"__init__"}
-    assert {name.removeprefix(f"{imports.LESSON}.") for name in imports.MODULES} == there
+    there = {"", *(f".{path.stem}" for path in KIT.glob("*.py"))} - {".__init__"}
+    names = {f"{kit}{module}" for kit in (KIT.name, imports.FORMER) for module in there}
+    assert imports.MODULES.keys() == names
 
 
 def test_variables_are_called_after_what_they_hold() -> None:

@@ -25,10 +25,10 @@ from autograder.classroom.grades_file import GradedSubmission, table
 from autograder.classroom.new_class import new_class
 from autograder.course.bundle import Bundle, TestCell
 from autograder.grade.result import Result
-from autograder.lesson.exceptions import REFUSED
 from autograder.marking.feedback import feedback_page
 from autograder.marking.grade_class import grade_class
 from autograder.notebooks import grade_id
+from lesson_kit.exceptions import REFUSED
 
 from .attacks import CORPUS, FULL, HONEST, MARK, SECRET, WRONG, Attack
 from .classes import new
@@ -231,6 +231,8 @@ def school(tmp_path_factory: pytest.TempPathFactory) -> ClassFolder:
     for shadow in (
         "torch",
         "numpy",
+        "lesson_kit",
+        "lesson_kit/checks",
         "lesson",
         "lesson/checks",
         "sitecustomize",
@@ -246,8 +248,8 @@ def school(tmp_path_factory: pytest.TempPathFactory) -> ClassFolder:
     hand_in(
         folder,
         "shadows",
-        b'{"answer_size": {"choices": ["a"], "replies": {}}}',
-        "lesson/answers.json",
+        b'{"answers": {"answer_size": {"choices": ["a"], "replies": {}}}}',
+        "lesson_data.json",
     )
     hand_in(folder, "shadows", wrong)
     hand_in(folder, "escapes", wrong, "\x1b[2J\u202e=1.ipynb")

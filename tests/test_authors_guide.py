@@ -15,7 +15,7 @@ from .tiny import COURSE_TOML
 
 SETUP = (
     '# %% tags=["setup"]\nimport numpy as np\n'
-    "from lesson.checks import assert_close, assert_equal, check_rng, checks_passed, probe\n\n"
+    "from lesson_kit.checks import assert_close, assert_equal, check_rng, checks_passed, probe\n\n"
 )
 
 

@@ -15,8 +15,8 @@ from .tiny import LESSON
 expect.set_options(timeout=SECONDS * 1000)
 
 MOVES = """
-from lesson.guesses import reply
-from lesson.hands_on import slider, switches
+from lesson_kit.guesses import reply
+from lesson_kit.hands_on import slider, switches
 
 def bars(axes, factor):
     axes.bar(["one", "two"], np.array([1.0, 2.0]) * factor)

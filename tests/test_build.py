@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-import subprocess
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,14 +13,17 @@ from typing import Any
 
 import nbformat
 import pytest
+from nbclient import NotebookClient
+from nbformat import NotebookNode
 
+from autograder.build.beside import write_kit
 from autograder.build.build import BuildError, build, without_outputs
+from autograder.build.page import NEEDS_THE_KIT
 from autograder.course.implementations import alternatives, misconceptions
 from autograder.course.lessons import Course, Lesson
 from autograder.course.release import read_manifest, release_in
-from autograder.lesson.known_mistakes import MISTAKES_FILE
-from autograder.lesson.short_answers import ANSWERS_FILE
-from autograder.notebooks import HIDDEN, grade_id, is_answer, is_test, is_written
+from autograder.notebooks import HIDDEN, SETUP, grade_id, is_answer, is_test, is_written, tags
+from lesson_kit.beside import DATA_FILE
 
 from .conftest import COURSE, ROOT
 from .telling import BOILERPLATE, hidden_regions, solution_regions, telling_lines
@@ -64,8 +67,8 @@ def test_the_manifest_is_that_of_the_released_files() -> None:
 @pytest.mark.parametrize("lesson", COURSE.lessons, ids=lambda lesson: lesson.folder)
 def test_released_mistakes_hold_fingerprints_and_sentences_only(lesson: Lesson) -> None:
     """No name, no code, no value that an exercise should give."""
-    text = (ROOT / "course" / lesson.folder / MISTAKES_FILE).read_text(encoding="utf-8")
-    tree = json.loads(text)
+    text = (ROOT / "course" / lesson.folder / DATA_FILE).read_text(encoding="utf-8")
+    tree = json.loads(text)["known_mistakes"]
     sentences = {one.sentence for one in misconceptions(lesson)}
     assert tree.keys() == {"mistakes"}
     assert tree["mistakes"].keys() <= set(lesson.exercises)
@@ -207,8 +210,6 @@ def test_no_answer_reaches_course(lesson: Lesson) -> None:
     assert len(secrets) > 50, "the secrets were not collected"
     given_away = []
     for name in files(ROOT / "course" / lesson.folder):
-        if name.parent.name == "lesson" and (ROOT / "autograder" / name).exists():
-            continue  # compared with autograder/ byte by byte; holds no lesson's content
         for line in released_lines(ROOT / "course" / lesson.folder / name):
             bare = re.sub(r"\s+", "", re.sub(r"\s+#.*$", "", line).strip())
             if bare in secrets:
@@ -220,58 +221,90 @@ def test_no_sentence_about_a_choice_can_be_read_in_course() -> None:
     from autograder.course.implementations import choices
 
     for lesson in COURSE.lessons:
-        text = (ROOT / "course" / lesson.folder / ANSWERS_FILE).read_text(encoding="utf-8")
+        data = (ROOT / "course" / lesson.folder / DATA_FILE).read_text(encoding="utf-8")
+        text = json.dumps(json.loads(data)["answers"], ensure_ascii=False)
         for choice in choices(lesson):
             assert choice.reason not in text
             assert choice.reason[:25] not in text
 
 
+STANDARD = {"numpy", "torch", "matplotlib", "seaborn", "IPython", *sys.stdlib_module_names}
+
+
 @pytest.mark.parametrize("lesson", COURSE.lessons, ids=lambda lesson: lesson.folder)
 def test_a_released_lesson_needs_only_what_it_brings(lesson: Lesson) -> None:
-    """Every import is of the standard library, the four libraries, IPython, or beside it; sliders
-    ask for ipywidgets, and do without (tests/test_hands_on.py)."""
+    """Every import is of the standard library, the four libraries, IPython, or the kit."""
+    allowed = STANDARD | {"lesson_kit"}
+    allowed |= {"sklearn"} if lesson.number == 15 else set()  # its digits
+    allowed |= {"keras"} if lesson.number == 16 else set()  # or nothing in its place
     folder = ROOT / "course" / lesson.folder
-    allowed = {"numpy", "torch", "matplotlib", "seaborn", "IPython"} | set(sys.stdlib_module_names)
-    allowed |= {"lesson"}  # the folder beside the notebook
-    for name in files(folder):
-        if name.suffix not in (".py", ".ipynb"):
-            continue
-        tree = ast.parse("\n".join(released_code(folder / name)))
-        for node in ast.walk(tree):
-            modules = []
-            if isinstance(node, ast.Import):
-                modules = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and not node.level:
-                modules = [node.module or ""]
-            more = {"ipywidgets"} if name.name == "hands_on.py" else set()
-            more |= {"sklearn"} if lesson.number == 15 else set()  # its digits
-            more |= {"keras"} if lesson.number == 16 else set()  # or nothing in its place
-            for module in modules:
-                assert module.split(".")[0] in allowed | more, f"{name} imports {module}"
+    assert {name.name for name in files(folder)} == {DATA_FILE, f"{lesson.notebook_name}.ipynb"}
+    notebook = nbformat.read(folder / f"{lesson.notebook_name}.ipynb", as_version=4)
+    code = (cell.source for cell in notebook.cells if cell.cell_type == "code")
+    assert imported("\n".join(code)) <= allowed
 
 
-def released_code(path: Path) -> Iterator[str]:
-    if path.suffix == ".py":
-        yield path.read_text(encoding="utf-8")
-        return
-    for cell in nbformat.read(path, as_version=4).cells:
-        if cell.cell_type == "code":
-            yield cell.source
+def test_the_kit_needs_nothing_more() -> None:
+    """Sliders ask for ipywidgets, and do without (tests/test_hands_on.py)."""
+    for path in (ROOT / "lesson_kit").glob("*.py"):
+        more = {"ipywidgets"} if path.name == "hands_on.py" else set()
+        assert imported(path.read_text(encoding="utf-8")) <= STANDARD | more, path.name
 
 
-@pytest.mark.parametrize("lesson", COURSE.lessons, ids=lambda lesson: lesson.folder)
-def test_the_checks_of_a_released_lesson_import_by_themselves(lesson: Lesson) -> None:
-    """In a folder of its own, without this package on the path."""
-    code = (
-        "import sys; sys.modules['autograder'] = None; sys.path.insert(0, '.');"
-        "import lesson.checks, lesson.figures; print(lesson.checks.__file__)"
-    )
-    folder = ROOT / "course" / lesson.folder
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert lesson.folder in done.stdout or done.stdout.startswith("./lesson/checks")
+def imported(code: str) -> set[str]:
+    """The packages that some code imports, but for its own."""
+    modules: list[str] = []
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            modules += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            modules.append(node.module or "")
+    return {module.split(".")[0] for module in modules}
+
+
+def in_a_kernel(folder: Path, *sources: str) -> list[NotebookNode]:
+    """Cells that were run where a notebook of the folder runs."""
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    resources = {"metadata": {"path": str(folder)}}
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    NotebookClient(notebook, timeout=300, allow_errors=True, resources=resources).execute()
+    return list(notebook.cells)
+
+
+def test_a_lesson_that_is_handed_out_works_alone_with_its_own_kit(tmp_path: Path) -> None:
+    """Also where another kit is installed, and with nothing else of this package."""
+    lesson = COURSE.lesson("03")
+    shutil.copytree(ROOT / "course" / lesson.folder, tmp_path / "lesson")
+    write_kit(tmp_path / "lesson")
+    hide = "import sys; sys.modules['autograder'] = None"
+    setup = "from lesson_kit.earlier import softmax\nimport lesson_kit.checks, lesson_kit.figures"
+    say = "print(lesson_kit.checks.__file__, softmax.__module__)"
+    *_, said = in_a_kernel(tmp_path / "lesson", hide, setup, say)
+    file, module = said.outputs[0].text.split()
+    assert Path(file) == tmp_path / "lesson" / "lesson_kit" / "checks.py"
+    assert module == "lesson_kit.earlier"
+
+
+def test_a_solved_notebook_finds_in_course_what_lies_beside_that() -> None:
+    solved = ROOT / "solutions" / "03-scaled-dot-product-attention"
+    assert [name.suffix for name in files(solved)] == [".ipynb"]
+    say = "from lesson_kit.earlier import softmax; print(softmax.__module__)"
+    (said,) = in_a_kernel(solved, say)
+    assert said.outputs[0].text == "lesson_kit.earlier\n"
+
+
+def test_without_the_kit_the_setup_cell_says_in_one_sentence_what_to_do(tmp_path: Path) -> None:
+    for lesson in COURSE.lessons:
+        notebook = nbformat.read(
+            ROOT / "course" / lesson.folder / f"{lesson.notebook_name}.ipynb", as_version=4
+        )
+        setup = next(cell.source for cell in notebook.cells if SETUP in tags(cell))
+        assert setup.startswith(NEEDS_THE_KIT)
+    hide = "import sys; sys.meta_path[:] = [f for f in sys.meta_path if 'editable' not in repr(f)]"
+    *_, said = in_a_kernel(tmp_path, hide, setup)
+    error = said.outputs[0]
+    assert error.ename == "AssertionError"
+    assert error.evalue.startswith("lesson_kit is missing: run `pip install .`")
 
 
 RAISES = 'raise RuntimeError("a demonstration is not run when grading")'

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 from pathlib import Path
 
 import pytest
 
-from autograder.build.beside import companions
+from autograder.build.beside import data_of
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
 from autograder.course.earlier import (
-    EARLIER_FILE,
-    as_module,
     carried_over,
     names_carried_over,
 )
 from autograder.course.lessons import Course, Lesson, LessonError
+from lesson_kit.earlier import EARLIER, as_module
 
 from .conftest import COURSE
 from .submissions import graded, notebook_with, points
@@ -35,8 +35,8 @@ about = "What can be built on quadrupling."
 NEXT = (
     '# %% tags=["setup"]\n'
     "import numpy as np\n"
-    "from lesson.earlier import quadruple\n"
-    "from lesson.checks import assert_close, check_rng, checks_passed\n\n"
+    "from lesson_kit.earlier import quadruple\n"
+    "from lesson_kit.checks import assert_close, check_rng, checks_passed\n\n"
     + head("octuple")
     + 'def octuple(x):\n    """Eight times x."""\n    ### BEGIN SOLUTION\n'
     "    return quadruple(x) + quadruple(x)\n    ### END SOLUTION\n\n"
@@ -67,9 +67,10 @@ def test_a_part_brings_what_it_builds_on(tmp_path: Path) -> None:
 
 def test_a_part_can_be_used_without_being_read(tmp_path: Path) -> None:
     lesson = two_lessons(tmp_path).lesson("02")
-    text = companions(lesson)[EARLIER_FILE]
+    text = data_of(lesson)
     assert "double(double(x))" not in text
-    assert EARLIER_FILE not in companions(two_lessons(tmp_path / "b").lesson("01"))
+    assert EARLIER in json.loads(text)
+    assert EARLIER not in json.loads(data_of(two_lessons(tmp_path / "b").lesson("01")))
 
 
 def test_a_lesson_is_graded_with_the_course_s_own_parts(tmp_path: Path) -> None:
@@ -93,9 +94,7 @@ def test_what_is_packed_answers_only_earlier_lessons(lesson: Lesson) -> None:
     assert bool(text) == bool(names_carried_over(lesson))
     if not text:
         return
-    packed = re.search(r'_PACKED = """\n(.*?)"""', text, re.S)
-    assert packed is not None
-    code = base64.b64decode(packed.group(1)).decode()
+    code = base64.b64decode(text).decode()
     later = [one for one in COURSE.lessons if one.number >= lesson.number]
     for one in later:
         for name in one.exercises:

@@ -154,7 +154,7 @@ def test_a_terminal_without_a_check_mark_is_told_all_the_same(
 
 
 def test_imports_that_fail_are_named(course: Path) -> None:
-    (course / "01-tiny" / "lesson/failures.py").unlink()
+    (course / "01-tiny" / "lesson_kit/failures.py").write_text("import not_there\n")
     found = check_notebook(course / TINY, 60)
     assert set(outcomes(found).values()) == {ERROR}
     assert "The cell with the imports did not run. ModuleNotFound" in message(found, "test_double")
@@ -196,7 +196,7 @@ def test_tags_and_kernel_names_do_not_turn_a_check_off(course: Path) -> None:
 def test_named_checks_in_a_cell_keep_their_own_points(tmp_path: Path) -> None:
     text = (
         '# %% tags=["setup"]\n'
-        "from lesson.checks import assert_equal, check, checks_passed\n\n"
+        "from lesson_kit.checks import assert_equal, check, checks_passed\n\n"
         + head("double")
         + "def double(x):\n    ### BEGIN SOLUTION\n    return 2 * x\n    ### END SOLUTION\n\n"
         + head("test_double", test=True, points=3)

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from autograder.diagnose.diagnosis import Mistake, diagnose, from_json, remaining, to_json
-from autograder.lesson.claims import all_stand_in, claims
-from autograder.lesson.evidence import Evidence
-from autograder.lesson.known_mistakes import known_mistake
+from lesson_kit.beside import DATA_FILE
+from lesson_kit.claims import all_stand_in, claims
+from lesson_kit.evidence import Evidence
+from lesson_kit.known_mistakes import known_mistake
 
 RIGHT = "def f(x):\n    return np.exp(x).sum(axis=-1) / x.shape[-1]\n"
 
@@ -64,9 +65,8 @@ def test_so_does_the_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     mistake = known("allclose")
     seen = {"test_f": [[e.check, e.got, e.tolerance] for e in mistake.seen["test_f"]]}
     entry = {"sentence": mistake.sentence, "claims": mistake.claims, "seen": seen}
-    (tmp_path / "lesson").mkdir()
-    tree = {"mistakes": {"f": [entry]}}
-    (tmp_path / "lesson" / "mistakes.json").write_text(json.dumps(tree), encoding="utf-8")
+    tree = {"known_mistakes": {"mistakes": {"f": [entry]}}}
+    (tmp_path / DATA_FILE).write_text(json.dumps(tree), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     evidence = mistake.seen["test_f"]
     assert known_mistake("f", evidence, "np.allclose(x, y)") == mistake.sentence

@@ -29,13 +29,15 @@ from autograder.course.bundle import Bundle
 from autograder.grade.limits import Limits
 from autograder.grade.result import Result
 from autograder.grade.task import make_task
-from autograder.lesson import short_answers
-from autograder.lesson.failures import CheckFailed
-from autograder.lesson.setting import as_grader
-from autograder.lesson.short_answers import check_answer
 from autograder.marking.autograded import autograded_notebook
 from autograder.marking.grade_class import ClassResult, grade_class
 from autograder.notebooks import grade_id
+from lesson_kit import short_answers
+from lesson_kit.beside import DATA_FILE
+from lesson_kit.failures import CheckFailed
+from lesson_kit.known_mistakes import KNOWN_MISTAKES
+from lesson_kit.setting import as_grader
+from lesson_kit.short_answers import check_answer
 
 from .classes import LESSON, entries, give_by_hand, hand_in, new, quiet, scores_in_gradebook, solved
 from .submissions import boxes
@@ -381,8 +383,10 @@ def test_a_release_holds_all_that_its_notebook_needs(tmp_path: Path) -> None:
         for top in (folder.root / "source" / LESSON, folder.root / "release" / LESSON)
     )
     assert source - release == {"catalogue.json"}
-    assert "lesson/mistakes.json" in release
-    assert not {"catalogue.json", "lesson/mistakes.json"} & set(folder.bundle(LESSON).companions)
+    assert {DATA_FILE, "lesson_kit/checks.py"} <= release
+    assert set(folder.bundle(LESSON).companions) == {DATA_FILE}
+    assert b"known_mistakes" not in folder.bundle(LESSON).companions[DATA_FILE]
+    assert KNOWN_MISTAKES in json.loads((folder.root / "release" / LESSON / DATA_FILE).read_text())
 
 
 def test_short_answers_may_be_told_when_graded(
@@ -392,16 +396,16 @@ def test_short_answers_may_be_told_when_graded(
     course = tiny_course(tmp_path / "course")
     folder = new_class(course, tmp_path / "class", say=quiet, short_answers="when_graded")
     assert folder.short_answers == "when_graded"
-    handed_out = folder.root / "release" / LESSON / "lesson/answers.json"
-    name = handed_out.relative_to(folder.root / "release" / LESSON).as_posix()
-    assert choices_alone.ANSWERS_FILE == short_answers.ANSWERS_FILE == name
+    handed_out = json.loads((folder.root / "release" / LESSON / DATA_FILE).read_text())
+    assert choices_alone.ANSWERS == short_answers.ANSWERS
+    assert choices_alone.KNOWN_MISTAKES == KNOWN_MISTAKES
     alone = {"answer_size": {"choices": ["a", "b"]}}
-    assert json.loads(handed_out.read_text()) == alone
+    assert handed_out["answers"] == alone
     bundle = folder.bundle(LESSON)
-    assert json.loads(bundle.companions["lesson/answers.json"]) == alone
+    assert json.loads(bundle.companions[DATA_FILE]) == {"answers": alone}
     assert "replies" in json.loads(bundle.answers)["answer_size"]
 
-    with as_grader(2017, handed_out.read_text()):
+    with as_grader(2017, json.dumps(handed_out["answers"])):
         for choice in ("a", "b", "(b)", "B.", "a)"):
             check_answer("answer_size", choice)
             assert "noted" in capsys.readouterr().out
@@ -409,7 +413,7 @@ def test_short_answers_may_be_told_when_graded(
             check_answer("answer_size", "c")
 
     tries = """import json
-known = json.load(open("lesson/answers.json"))["answer_size"]
+known = json.load(open("lesson_data.json"))["answers"]["answer_size"]
 answer_size = "b" if "replies" in known else "a"
 """
     hand_in(folder, "ada", solved(folder))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,15 +15,15 @@ from hypothesis import strategies as st
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
-from autograder.build.beside import write_companions
+from autograder.build.beside import write_data, write_kit
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
 from autograder.course.lessons import Course
 from autograder.diagnose.diagnosis import Mistake, diagnose, from_json, to_json
-from autograder.lesson.as_known import as_known
-from autograder.lesson.failures import Evidence
-from autograder.lesson.fingerprints import agree, fingerprint, rounded
 from autograder.notebooks import grade_id
+from lesson_kit.as_known import as_known
+from lesson_kit.failures import Evidence
+from lesson_kit.fingerprints import agree, fingerprint, rounded
 
 from .submissions import graded, notebook_with
 from .tiny import head, tiny_course
@@ -337,7 +336,8 @@ def run_as_student(course: Course, folder: Path, answers: dict[str, str]) -> Not
     """The tiny notebook with some answers, run in a kernel that does not have this package."""
     lesson = course.lesson("01")
     folder.mkdir(exist_ok=True)
-    write_companions(lesson, folder)
+    write_data(lesson, folder)
+    write_kit(folder)
     notebook = nbformat.from_dict(lesson.notebook)
     for cell in notebook.cells:
         cell.source = answers.get(grade_id(cell), cell.source)
@@ -402,19 +402,17 @@ def test_the_box_shows_every_named_check_that_fails(ran: NotebookNode) -> None:
     assert "the rest" in box.data["text/html"]
 
 
-def test_without_a_notebook_the_message_is_plain_text(course: Course, tmp_path: Path) -> None:
-    write_companions(course.lesson("01"), tmp_path)
+def test_without_a_notebook_the_message_is_plain_text(tmp_path: Path) -> None:
     code = (
         "import numpy as np\n"
         "from IPython.core.interactiveshell import InteractiveShell\n"
         "shell = InteractiveShell.instance()\n"
-        "shell.run_cell('from lesson.checks import assert_close')\n"
+        "shell.run_cell('from lesson_kit.checks import assert_close')\n"
         "shell.run_cell('assert_close(1.0, 2.0, \"Is it two?\")')\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,
         check=True,
@@ -425,11 +423,10 @@ def test_without_a_notebook_the_message_is_plain_text(course: Course, tmp_path: 
 
 
 def test_a_damaged_file_of_mistakes_costs_the_sentence_only(tmp_path: Path) -> None:
-    (tmp_path / "lesson").mkdir()
-    (tmp_path / "lesson/mistakes.json").write_text("{")
+    (tmp_path / "lesson_data.json").write_text("{")
     code = (
-        "from autograder.lesson.failures import CheckFailed\n"
-        "from autograder.lesson.checks import assert_close\n"
+        "from lesson_kit.failures import CheckFailed\n"
+        "from lesson_kit.checks import assert_close\n"
         "try:\n    assert_close(1.0, 2.0, 'Is it two?')\n"
         "except CheckFailed as failed:\n    print(failed.sentence, repr(failed.advice))\n"
     )

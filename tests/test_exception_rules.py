@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from autograder.lesson.exceptions import lines_of, meaning
+from lesson_kit.exceptions import lines_of, meaning
 
 
 class Unborn(nn.Module):

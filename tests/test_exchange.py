@@ -26,7 +26,7 @@ def test_released_fetched_submitted_collected_graded_and_handed_back(
     term.submit("ada", RIGHT)
     term.submit("bob", WRONG)
     released = term.home("bob") / LESSON
-    assert (released / "lesson" / "checks.py").exists()
+    assert (released / "lesson_kit" / "checks.py").exists()
     assert "BEGIN SOLUTION" not in (released / "tiny.ipynb").read_text(encoding="utf-8")
 
     term.nbgrader("instructor", "collect", LESSON)

@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from autograder.lesson import figures
+from lesson_kit import figures
 
 matplotlib.use("agg")
 

@@ -256,7 +256,7 @@ def test_building_on_a_failed_exercise_earns_nothing_by_itself(bundle: Bundle) -
 
 
 PARTS = (
-    "# Named checks.\nfrom lesson.checks import check\nx = check_rng().uniform(size=4)\n"
+    "# Named checks.\nfrom lesson_kit.checks import check\nx = check_rng().uniform(size=4)\n"
     'with check("small", points=1):\n'
     '    assert_close(quadruple(x), 4 * x, "Is it four times x?")\n'
     'with check("large", points=2):\n'
@@ -334,7 +334,7 @@ LIES = [
     "def double(x):\n    import numpy.testing as t\n"
     "    t.assert_allclose = lambda *a, **k: None\n"
     "    np.isclose = lambda *a, **k: np.array(True)\n    return x",
-    "import lesson.checks\nlesson.checks.assert_close = lambda *a, **k: None\n"
+    "import lesson_kit.checks\nlesson.checks.assert_close = lambda *a, **k: None\n"
     "def double(x):\n    return x",
     "def double(x):\n    return np.full(x.shape, None, dtype=object)",
     "def double(x):\n    return [2 * x]",
@@ -403,8 +403,8 @@ def test_a_damaged_source_is_named(tmp_path: Path) -> None:
         b"{",
         b"[]",
         b"null",
-        b'{"answer_size": {}}',
-        b'{"answer_size": 3}',
+        b'{"answers": {"answer_size": {}}}',
+        b'{"answers": {"answer_size": 3}}',
         b"\xff",
         b"[" * 99_999,
     ],
@@ -413,8 +413,8 @@ def test_a_damaged_source_is_named(tmp_path: Path) -> None:
 def test_damaged_short_answers_are_named(tmp_path: Path, damaged: bytes) -> None:
     write_source(tiny_course(tmp_path / "course").lessons[0], tmp_path / "source")
     Bundle.load(tmp_path / "source")
-    (tmp_path / "source" / "lesson" / "answers.json").write_bytes(damaged)
-    with pytest.raises(BundleError, match=r"lesson/answers\.json is damaged .*; put back the file"):
+    (tmp_path / "source" / "lesson_data.json").write_bytes(damaged)
+    with pytest.raises(BundleError, match=r"lesson_data\.json is damaged .*; put back the file"):
         Bundle.load(tmp_path / "source")
 
 

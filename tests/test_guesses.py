@@ -14,8 +14,8 @@ from nbformat import v4
 from autograder.build.page import as_page
 from autograder.build.stubs import ClearSolutionsAndAnswers
 from autograder.course.lessons import Lesson
-from autograder.lesson.guesses import reply
 from autograder.notebooks import DEMONSTRATION, GUESS, tags
+from lesson_kit.guesses import reply
 
 from .conftest import COURSE
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
-from autograder.lesson import figures, hands_on
+from lesson_kit import figures, hands_on
 
 matplotlib.use("agg")
 
@@ -115,7 +115,7 @@ def test_switches_hand_over_what_is_on(
 def test_a_page_says_which_cell_it_asks_for_and_a_program_does_not(
     monkeypatch: pytest.MonkeyPatch, cell: str, asked: bool
 ) -> None:
-    from autograder.lesson import cells
+    from lesson_kit import cells
 
     parent = {"metadata": {"cellId": cell} if cell else {}}
     kernel = SimpleNamespace(get_parent=lambda _: parent)

@@ -16,7 +16,7 @@ from autograder.box import inside
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
 from autograder.grade.hidden_exceptions import let_through
-from autograder.lesson.exceptions import REFUSED
+from lesson_kit.exceptions import REFUSED
 
 from .submissions import graded, notebook_with
 from .tiny import LESSON, tiny_course

@@ -83,14 +83,14 @@ MISTAKES = {
     "are worth 1 points, the cell 3": "# %%\nfrom lesson_checks import check\n\n"
     + cell(
         "test_double_named",
-        "from lesson.checks import check\ny = double(2.0)\n"
+        "from lesson_kit.checks import check\ny = double(2.0)\n"
         "with check('two', points=1):\n    assert_close(y, 4.0, 'Twice.')\n"
         "checks_passed('double')\n",
         points=3,
     ),
     "end the cell with it": cell(
         "test_double_unreported",
-        "from lesson.checks import check\ny = double(2.0)\n"
+        "from lesson_kit.checks import check\ny = double(2.0)\n"
         "with check('two', points=1):\n    assert_close(y, 4.0, 'Twice.')\n",
     ),
     "compares double(x), 2 * double(x / 2)": cell(

@@ -11,6 +11,7 @@ from typing import ClassVar
 import pytest
 
 from autograder.authors.trial import trial, try_all, unproved
+from autograder.build.beside import data_of
 from autograder.course.lessons import Course, Lesson
 from autograder.diagnose import catalogue, matrix
 from autograder.diagnose.lock import LOCK_FILE, Lock, LockError
@@ -175,11 +176,11 @@ def test_the_modules_that_take_part_in_a_value_are_in_its_key() -> None:
     with Watched(lesson, anew=True) as opened:
         trial(opened, "soft_lookup", seeds=[1])
         trial(opened, "answer_again_room", seeds=[1])
-    ours = {name for name in Watched.ran if name.startswith("autograder.")}
+    ours = {name for name in Watched.ran if name.startswith(("autograder.", "lesson_kit."))}
     assert len(ours) > 8
     # The lesson is read, and the matrix asks; that says what is computed, and stands in the key.
     asks = ("autograder.course.", "autograder.notebooks", "autograder.diagnose.matrix")
-    shows = {"autograder.lesson.shown"}  # what a student reads of a check that passes
+    shows = {"lesson_kit.shown"}  # what a student reads of a check that passes
     assert {name for name in ours - set(MAKE_VALUES) if not name.startswith(asks)} == shows
 
 
@@ -188,7 +189,7 @@ def built(folder: Path) -> Lesson:
     lesson = loaded(folder)
     path = catalogue.released_path(lesson)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(catalogue.released_mistakes(lesson))
+    path.write_text(data_of(lesson))
     catalogue.lock(lesson)
     return lesson
 

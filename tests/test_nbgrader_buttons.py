@@ -73,7 +73,7 @@ def hand_in_a_class(folder: ClassFolder) -> None:
     stolen.symlink_to(folder.root / "source" / LESSON / "tiny.ipynb")
     os.mkfifo(hand_in(folder, "hal", solved(folder)).with_name("pipe"))
     hand_in(folder, "ida", solved(folder)).with_name("timestamp.txt").write_bytes(b"\xff soon")
-    hand_in(folder, "jan", solved(folder)).with_name("lesson").write_text("no folder")
+    hand_in(folder, "jan", solved(folder)).with_name("lesson_kit").write_text("no folder")
 
 
 def test_nbgrader_autograde_is_autograder_grade(tmp_path: Path) -> None:

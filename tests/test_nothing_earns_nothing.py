@@ -11,8 +11,8 @@ from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
 from autograder.diagnose.catalogue import graded_cells
 from autograder.diagnose.matrix import Matrix
-from autograder.lesson.checks import assert_equal, begin_cell, check, checks_passed
-from autograder.lesson.failures import NOT_YET_COUNTED, ChecksFailed
+from lesson_kit.checks import assert_equal, begin_cell, check, checks_passed
+from lesson_kit.failures import NOT_YET_COUNTED, ChecksFailed
 
 from .conftest import COURSE
 from .submissions import graded, notebook_with

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import tomllib
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from nbclient import NotebookClient
 
 from autograder.box.boxes import Boxes
 from autograder.box.sandbox import best_tier
-from autograder.build.beside import write_companions
+from autograder.build.beside import write_data
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.new_class import new_class
 from autograder.course.lessons import Course
@@ -26,10 +27,11 @@ from autograder.diagnose import catalogue
 from autograder.grade.limits import Limits
 from autograder.grade.task import Task
 from autograder.grade.worker import judge
-from autograder.lesson.absent import Absent, NotInstalled
-from autograder.lesson.known_mistakes import MISTAKES_FILE
 from autograder.marking.grade_class import grade_class
 from autograder.notebooks import grade_id, is_test
+from lesson_kit.absent import Absent, NotInstalled
+from lesson_kit.beside import DATA_FILE
+from lesson_kit.known_mistakes import KNOWN_MISTAKES
 
 from .classes import LESSON as TINY
 from .classes import hand_in, quiet, solved
@@ -63,7 +65,7 @@ def test_the_extra_is_what_the_lesson_tries() -> None:
 
 def test_without_keras_the_lesson_runs_and_says_so_in_one_sentence(tmp_path: Path) -> None:
     """Solved: whatever needs no Keras passes, and a check that needs it stops with the sentence."""
-    write_companions(LESSON, tmp_path)
+    write_data(LESSON, tmp_path)
     code = [cell for cell in LESSON.notebook.cells if cell.cell_type == "code"]
     cells = [nbformat.v4.new_code_cell(cell.source) for cell in code]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(HIDE), *cells])
@@ -137,11 +139,12 @@ def test_where_the_library_is_there_nothing_is_refused() -> None:
 
 def test_without_the_library_a_build_keeps_what_is_known_of_mistakes(tmp_path: Path) -> None:
     course = trying_course(tmp_path)
-    kept = course.root / "course" / TINY / MISTAKES_FILE
+    kept = course.root / "course" / TINY / DATA_FILE
     kept.parent.mkdir(parents=True)
-    kept.write_text('{"mistakes": {}}\n', encoding="utf-8")
+    known: dict[str, object] = {"mistakes": {}}
+    kept.write_text(json.dumps({KNOWN_MISTAKES: known}), encoding="utf-8")
     lesson = course.lesson(TINY)
-    assert catalogue.released_mistakes(lesson) == kept.read_text(encoding="utf-8")
+    assert json.loads(catalogue.released_mistakes(lesson)) == known
     assert catalogue.catalogue(lesson) == []
 
 

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from autograder.authors.own_results import unsaid_own_results
-from autograder.lesson.checks import assert_close, assert_equal
-from autograder.lesson.failures import CheckFailed
+from lesson_kit.checks import assert_close, assert_equal
+from lesson_kit.failures import CheckFailed
 
 ALONE = "for each text alone"
 EXERCISES = {

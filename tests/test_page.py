@@ -12,7 +12,7 @@ from nbformat import NotebookNode
 
 from autograder.build.drawing import parted
 from autograder.build.opens import figures_opened
-from autograder.build.page import as_page
+from autograder.build.page import NEEDS_THE_KIT, as_page
 from autograder.build.replies import answered_apart, claims_after_replies
 from autograder.course.bundle import Bundle
 from autograder.course.course_progress import has_code
@@ -31,15 +31,15 @@ def folded(cell: NotebookNode) -> bool:
 
 
 def statements(cells: list[NotebookNode]) -> list[str]:
-    """What the code cells run, in no order, without what the page adds to checks."""
+    """What the code cells run, in no order, without what the page adds to checks and setup."""
     found = [
         ast.dump(node)
         for cell in cells
         if cell.cell_type == "code"
         for node in ast.parse(cell.source).body
     ]
-    added = ast.dump(ast.parse("import lesson.checks").body[0])
-    return sorted(one for one in found if one != added)
+    added = ast.parse(f"import lesson_kit.checks\n{NEEDS_THE_KIT}").body
+    return sorted(one for one in found if one not in map(ast.dump, added))
 
 
 @each_lesson
@@ -245,7 +245,7 @@ def test_what_an_answer_opens_is_followed_through_the_notebook_and_not_further()
 
 def test_the_grader_has_an_exercises_tests_together(tmp_path: Path) -> None:
     hidden = "### BEGIN HIDDEN TESTS\nassert double(2) == 4\n### END HIDDEN TESTS\n"
-    text = '# %% tags=["setup"]\nfrom lesson.checks import checks_passed\n\n'
+    text = '# %% tags=["setup"]\nfrom lesson_kit.checks import checks_passed\n\n'
     for name in ("double", "twice"):
         text += head(name) + f"def {name}(x):\n    ### BEGIN SOLUTION\n    return 2 * x\n"
         text += "    ### END SOLUTION\n\n"

@@ -14,9 +14,9 @@ from autograder.course.lessons import Lesson
 from autograder.diagnose.catalogue import graded_cells
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED
 from autograder.diagnose.matrix import Matrix
-from autograder.lesson.checks import assert_close
-from autograder.lesson.failures import CheckFailed
 from autograder.notebooks import nbgrader_metadata
+from lesson_kit.checks import assert_close
+from lesson_kit.failures import CheckFailed
 
 from .conftest import COURSE, sampled
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autograder.lesson import checks, setting
-from autograder.lesson.probes import (
+from lesson_kit import checks, setting
+from lesson_kit.probes import (
     CHANGES_ITS_ARGUMENT,
     NOT_TEXT_BY_TEXT,
     NOT_THE_SAME_TWICE,

@@ -13,7 +13,7 @@ import pytest
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
-from autograder.build.beside import write_companions
+from autograder.build.beside import write_data
 
 from .conftest import COURSE, ROOT, shown
 
@@ -63,7 +63,7 @@ def test_the_solved_notebook_shows_the_published_model() -> None:
 def test_without_the_package_everything_runs_and_one_sentence_says_what_to_install(
     tmp_path: Path,
 ) -> None:
-    write_companions(LESSON, tmp_path)
+    write_data(LESSON, tmp_path)
     cells = [nbformat.v4.new_code_cell(HIDE)]
     cells += [nbformat.v4.new_code_cell(cell.source) for cell in code_cells(LESSON.notebook)]
     notebook = nbformat.v4.new_notebook(cells=cells)
@@ -78,7 +78,7 @@ def test_without_the_package_everything_runs_and_one_sentence_says_what_to_insta
 def test_lesson_14_says_what_to_install_and_goes_on(tmp_path: Path) -> None:
     """Its last section alone: the rest of it does not ask for the package."""
     lesson = COURSE.lesson("14-cheaper-attention")
-    write_companions(lesson, tmp_path)
+    write_data(lesson, tmp_path)
     setup, *others = code_cells(lesson.notebook)
     asking = [cell for cell in others if "published" in cell.source]
     assert len(asking) == 3

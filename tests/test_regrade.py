@@ -75,10 +75,10 @@ def test_regrading_after_a_test_was_mended(
     assert main(again) == 0
     assert "the class has what the course has" in capsys.readouterr().out
 
-    # Another reason of a short answer lies in the folder beside the notebook.
+    # Another reason of a short answer lies beside the notebook.
     reasons = source.with_name("misconceptions.py")
     reasons.write_text(reasons.read_text().replace("It is larger.", "It is smaller."))
-    answers = folder.root / "source" / LESSON / "lesson" / "answers.json"
+    answers = folder.root / "source" / LESSON / "lesson_data.json"
     former = answers.read_bytes()
     assert main(again) == 0
     assert "taken from the course" in capsys.readouterr().out

@@ -16,12 +16,12 @@ from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED
 from autograder.grade import naming
-from autograder.lesson import advice as advice_module
-from autograder.lesson import checks, repair, setting
-from autograder.lesson.failures import begin_cell
-from autograder.lesson.in_a_copy import in_this_notebook
-from autograder.lesson.repair import nearest_repair
-from autograder.lesson.setting import as_grader
+from lesson_kit import advice as advice_module
+from lesson_kit import checks, repair, setting
+from lesson_kit.failures import begin_cell
+from lesson_kit.in_a_copy import in_this_notebook
+from lesson_kit.repair import nearest_repair
+from lesson_kit.setting import as_grader
 
 from .submissions import SEED, graded, notebook_with
 from .tiny import tiny_course
@@ -341,7 +341,7 @@ def test_two_lines_in_the_wrong_order_are_a_small_change() -> None:
 def test_a_repair_that_passes_on_one_set_of_inputs_only_is_none() -> None:
     answer = "def f(x):\n    return x - 2\n"
     check = (
-        "from autograder.lesson import setting\n"
+        "from lesson_kit import setting\n"
         "assert f(1) == (3 if setting.now.seed == 2017 else {other})\n"
     )
     for other, found in ((3, True), (4, False)):

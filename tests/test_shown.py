@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autograder.lesson import progress
-from autograder.lesson.checks import assert_close, assert_equal
-from autograder.lesson.failures import CheckFailed
-from autograder.lesson.slices import LONGEST, MOST, where_they_differ
+from lesson_kit import progress
+from lesson_kit.checks import assert_close, assert_equal
+from lesson_kit.failures import CheckFailed
+from lesson_kit.slices import LONGEST, MOST, where_they_differ
 
 
 def differing(shape: tuple[int, ...], place: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
@@ -177,8 +177,8 @@ def test_what_torch_has_not_implemented_is_no_answer_that_is_not_written(
 def test_an_exercise_that_has_not_run_since_the_restart_is_no_mistake_of_what_builds_on_it(
     student: Callable[..., list[str]],
 ) -> None:
-    known = "from pathlib import Path\nimport json\nPath('lesson/mistakes.json').write_text("
-    known += "json.dumps({'mistakes': {'double': [], 'quadruple': []}}))\n"
+    known = "from pathlib import Path\nimport json\nPath('lesson_data.json').write_text("
+    known += "json.dumps({'known_mistakes': {'mistakes': {'double': [], 'quadruple': []}}}))\n"
     builds_on = "def quadruple(x):\n    return 2 * double(x)\n"
     check = 'with check("four", points=1):\n    assert_equal(quadruple(1), 4, "Four.")\n'
     check += 'checks_passed("quadruple")\n'

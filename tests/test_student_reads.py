@@ -15,12 +15,12 @@ from nbclient import NotebookClient
 
 from autograder.course.lessons import Lesson
 from autograder.diagnose.plain_run import PlainRun
-from autograder.lesson import checks
-from autograder.lesson.exceptions import REFUSED, lines_of
-from autograder.lesson.failures import CheckFailed, ChecksFailed
-from autograder.lesson.raised import what_was_raised
 from autograder.notebooks import HIDDEN
 from autograder.student.check import as_lines, check_notebook
+from lesson_kit import checks
+from lesson_kit.exceptions import REFUSED, lines_of
+from lesson_kit.failures import CheckFailed, ChecksFailed
+from lesson_kit.raised import what_was_raised
 
 from .conftest import COURSE
 from .hand_outs import TINY, handed_out, type_in
@@ -256,7 +256,7 @@ def test_an_exercise_that_does_not_use_the_wrong_one_is_not_excused(
 def test_the_terminal_says_what_the_box_says_line_for_line(tmp_path: Path) -> None:
     text = (
         '# %% tags=["setup"]\nimport numpy as np\n'
-        "from lesson.checks import assert_close, assert_equal, check, checks_passed\n\n"
+        "from lesson_kit.checks import assert_close, assert_equal, check, checks_passed\n\n"
         + head("double")
         + "def double(x):\n    ### BEGIN SOLUTION\n    return 2 * x\n    ### END SOLUTION\n\n"
         + head("test_double", test=True, points=3)

@@ -13,7 +13,7 @@ from autograder.course.implementations import Implementation
 from autograder.diagnose.diagnosis import Mistake
 from autograder.diagnose.matrix import Matrix
 from autograder.diagnose.plain_run import PlainRun
-from autograder.lesson.evidence import Evidence
+from lesson_kit.evidence import Evidence
 
 from .tiny import tiny_course
 

@@ -21,7 +21,7 @@ from .hand_outs import TINY, cell_named, everything_in, handed_out, read, type_i
 from .tiny import LESSON
 
 NOW = datetime(2026, 1, 2, 3, 4, 5)
-MISTAKES = "01-tiny/lesson/mistakes.json"  # says what it was made from
+MISTAKES = "01-tiny/lesson_data.json"  # says what it was made from
 STAMP = "20260102-030405"
 ASIDE = f"01-tiny/tiny.before-update-{STAMP}.ipynb"
 BESIDE = f"01-tiny/tiny.new-release-{STAMP}.ipynb"
@@ -43,7 +43,7 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def new(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = handed_out(tmp_path_factory.mktemp("new"), FRESH)
-    (made / "01-tiny" / "lesson/figures.py").write_text("# A companion that changed.\n")
+    (made / "01-tiny" / "lesson_kit/figures.py").write_text("# A companion that changed.\n")
     (made / MISTAKES).write_text('{"mistakes": {}}\n')
     update.write_manifest(made, release_in(made))
     return made
@@ -68,7 +68,7 @@ def test_untouched_files_become_those_of_the_new_release(course: Path, new: Path
     (course / "notes.txt").write_text("mine")
     assert take(course, new) == {
         TINY: REPLACED,
-        "01-tiny/lesson/figures.py": REPLACED,
+        "01-tiny/lesson_kit/figures.py": REPLACED,
         MISTAKES: REPLACED,
     }
     (course / "notes.txt").unlink()
@@ -228,14 +228,14 @@ def test_without_a_manifest_every_changed_file_is_kept_or_set_aside(
     type_in(course / TINY, double=MINE)
     before = (course / TINY).read_bytes()
     done = take(course, new)
-    assert done == {TINY: KEPT, "01-tiny/lesson/figures.py": SET, MISTAKES: SET}
+    assert done == {TINY: KEPT, "01-tiny/lesson_kit/figures.py": SET, MISTAKES: SET}
     assert (course / TINY).read_bytes() == before
 
 
 def test_other_files_that_were_changed_are_set_aside(course: Path, new: Path) -> None:
-    (course / "01-tiny" / "lesson/figures.py").write_text("# mine\n")
-    assert take(course, new)["01-tiny/lesson/figures.py"] == SET
-    aside = course / "01-tiny" / f"lesson/figures.before-update-{STAMP}.py"
+    (course / "01-tiny" / "lesson_kit/figures.py").write_text("# mine\n")
+    assert take(course, new)["01-tiny/lesson_kit/figures.py"] == SET
+    aside = course / "01-tiny" / f"lesson_kit/figures.before-update-{STAMP}.py"
     assert aside.read_text() == "# mine\n"
 
 
@@ -251,13 +251,14 @@ def test_files_that_the_new_release_lacks_are_left_and_new_ones_come(
     course: Path, new: Path, tmp_path: Path
 ) -> None:
     source = Path(shutil.copytree(new, tmp_path / "source"))
-    (source / "01-tiny" / "lesson" / "raised.py").rename(source / "01-tiny" / "lesson" / "other.py")
+    kit = source / "01-tiny" / "lesson_kit"
+    (kit / "raised.py").rename(kit / "other.py")
     update.write_manifest(source, release_in(source))
     found = plan(course, source, NOW)
-    assert found.left == ("01-tiny/lesson/raised.py",)
+    assert found.left == ("01-tiny/lesson_kit/raised.py",)
     found.carry_out()
-    assert {step.name: step.what for step in found.steps}["01-tiny/lesson/other.py"] == NEW
-    assert (course / "01-tiny" / "lesson" / "raised.py").is_file()
+    assert {step.name: step.what for step in found.steps}["01-tiny/lesson_kit/other.py"] == NEW
+    assert (course / "01-tiny" / "lesson_kit" / "raised.py").is_file()
 
 
 @pytest.mark.parametrize("writes", range(7))
@@ -265,7 +266,7 @@ def test_an_interrupted_update_loses_nothing_and_can_go_on(
     course: Path, new: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writes: int
 ) -> None:
     type_in(course / TINY, double=MINE)
-    (course / "01-tiny" / "lesson/figures.py").write_text("# mine\n")
+    (course / "01-tiny" / "lesson_kit/figures.py").write_text("# mine\n")
     before = everything_in(course)
     whole = Path(shutil.copytree(course, tmp_path / "whole"))
     take(whole, new)
@@ -294,7 +295,7 @@ def test_an_interrupted_update_loses_nothing_and_can_go_on(
             same = [one for one in everything_in(course).values() if one == content]
             assert same, f"{name} is lost after {writes} writes"
     take(course, new)
-    for name in (TINY, "01-tiny/lesson/figures.py", ".release.json"):
+    for name in (TINY, "01-tiny/lesson_kit/figures.py", ".release.json"):
         assert (course / name).read_bytes() == (whole / name).read_bytes()
 
 

@@ -10,7 +10,7 @@ import pytest
 from nbclient import NotebookClient
 
 from autograder.box.inside import MOST_OUTPUT
-from autograder.build.beside import write_companions
+from autograder.build.beside import write_data
 from autograder.course.bundle import Bundle
 from autograder.course.lessons import Lesson
 from autograder.notebooks import DEMONSTRATION, is_test, tags
@@ -80,7 +80,7 @@ def test_a_box_prints_what_a_stock_kernel_prints(
     last = nbformat.v4.new_code_cell(LEFT_BEHIND.replace("{names}", repr(names)))
     notebook.cells.append(last)
     folder = tmp_path_factory.mktemp("kernel")
-    write_companions(lesson, folder)
+    write_data(lesson, folder)
     resources = {"metadata": {"path": str(folder)}}
     NotebookClient(notebook, timeout=600, startup_timeout=300, resources=resources).execute()
     with boxes().start(bundle.companions) as box:

@@ -27,8 +27,8 @@ def head(name: str, *, test: bool = False, points: int = 0) -> str:
 LESSON = (
     '# %% tags=["setup"]\n'
     "import numpy as np\nimport torch\n"
-    "from lesson.checks import assert_close, assert_equal, assert_raises, check_answer\n"
-    "from lesson.checks import check_rng, checks_passed, probe\n\n"
+    "from lesson_kit.checks import assert_close, assert_equal, assert_raises, check_answer\n"
+    "from lesson_kit.checks import check_rng, checks_passed, probe\n\n"
     + head("double")
     + 'def double(x):\n    """Twice x; a negative x is a ValueError."""\n'
     "    ### BEGIN SOLUTION\n    if np.any(np.asarray(x) < 0):\n"

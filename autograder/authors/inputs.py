@@ -19,7 +19,7 @@ import torch
 from autograder.authors.between import between
 from autograder.course.lessons import Lesson
 from autograder.diagnose.plain_run import PlainRun
-from autograder.lesson.checks import assert_close
+from lesson_kit.checks import assert_close
 
 #: Values of one argument that a line shows.
 MOST_VALUES = 12

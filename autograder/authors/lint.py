@@ -26,8 +26,8 @@ from autograder.course.lessons import Lesson
 from autograder.diagnose.catalogue import catalogue, graded_cells, look_alike
 from autograder.diagnose.matrix import Matrix
 from autograder.diagnose.plain_run import PlainRun, told
-from autograder.lesson import checks
 from autograder.notebooks import HIDDEN, SETUP, exercise_of, nbgrader_metadata, tags
+from lesson_kit import checks
 
 #: Of the rows of weights that a lesson's checks compare, this many may be nearly one-hot.
 MOST_SATURATED = 0.8

@@ -21,7 +21,7 @@ from autograder.authors.between import between
 from autograder.authors.kinds_of_input import kinds
 from autograder.course.lessons import Lesson
 from autograder.diagnose.plain_run import PlainRun
-from autograder.lesson.checks import assert_close
+from lesson_kit.checks import assert_close
 
 
 @dataclass

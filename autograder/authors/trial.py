@@ -19,7 +19,7 @@ import nbformat
 import torch
 from nbclient import NotebookClient
 
-from autograder.build.beside import write_companions
+from autograder.build.beside import write_data
 from autograder.course.dependencies import Dependencies, names_used
 from autograder.course.implementations import Implementation, alternatives, misconceptions
 from autograder.course.lessons import Lesson, builds_on
@@ -27,8 +27,8 @@ from autograder.diagnose import catalogue, idle
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, diagnose
 from autograder.diagnose.lock import Lock
 from autograder.diagnose.matrix import Matrix, Outcome, digest, digest_of_code, makers
-from autograder.lesson.evidence import same
 from autograder.notebooks import exercise_of
+from lesson_kit.evidence import same
 
 __all__ = [
     "ALL",
@@ -51,7 +51,7 @@ _DECIDE = (
     "autograder.diagnose.catalogue",
     "autograder.diagnose.diagnosis",
     "autograder.diagnose.idle",
-    "autograder.lesson.known_mistakes",
+    "lesson_kit.known_mistakes",
 )
 
 #: On so many inputs right answers are tried: every notebook is graded on inputs of its own.
@@ -318,7 +318,7 @@ def execute(lesson: Lesson, folder: Path) -> float:
         The kernel's processor seconds.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    write_companions(lesson, folder)
+    write_data(lesson, folder)
     notebook = copy.deepcopy(lesson.notebook)
     clock = nbformat.v4.new_code_cell("import time; print(time.process_time())")
     notebook.cells.append(clock)

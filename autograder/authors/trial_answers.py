@@ -22,7 +22,7 @@ from nbformat import NotebookNode
 
 from autograder.box.boxes import Boxes
 from autograder.box.sandbox import BUBBLEWRAP, NONE, examine
-from autograder.build.beside import write_companions
+from autograder.build.beside import write_data
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
 from autograder.course.lessons import Lesson
@@ -81,7 +81,7 @@ def answers(folder: Path, lesson: Lesson) -> list[Read]:
 
 def in_a_notebook(lesson: Lesson, read: list[Read], folder: Path) -> None:
     """Run each answer's visible check in one kernel, in a folder as a student has it."""
-    write_companions(lesson, folder)
+    write_data(lesson, folder)
     cells = [
         nbformat.v4.new_code_cell(cell.source)
         for cell in lesson.notebook.cells

@@ -10,6 +10,7 @@ import sysconfig
 from pathlib import Path
 
 import autograder
+import lesson_kit
 from autograder.box.confinement import WORK
 
 #: How student code is confined.
@@ -77,9 +78,9 @@ def _system_folders() -> list[Path]:
 
 
 def _python_folders() -> list[Path]:
-    """The interpreter, its environment and this package, outermost first."""
-    here = Path(autograder.__file__).resolve().parent
-    wanted = {Path(sys.base_prefix), Path(sys.prefix), Path(sysconfig.get_paths()["stdlib"]), here}
+    """The interpreter, its environment, this package and the kit, outermost first."""
+    wanted = {Path(sys.base_prefix), Path(sys.prefix), Path(sysconfig.get_paths()["stdlib"])}
+    wanted |= {Path(str(package.__file__)).parent for package in (autograder, lesson_kit)}
     wanted |= {Path(folder) for folder in site.getsitepackages()}
     kept: list[Path] = []
     covered = [path for path in _system_folders() if path.is_dir() and not path.is_symlink()]

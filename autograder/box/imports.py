@@ -1,8 +1,9 @@
-"""What a notebook imports from the folder beside it, answered by this package.
+"""What a notebook imports from the kit, answered by the one that is installed here.
 
-In a student's folder ``from lesson.checks import ...`` finds the copies that were released with the
-notebook. Where work is graded it finds :mod:`autograder.lesson` itself: a copy that came with a
-submission is never looked at. Two names hold for both, so that one test cell serves all.
+In a student's folder ``from lesson_kit.checks import ...`` finds the copy that was released with
+the notebook. Where work is graded that is never looked at: every module of the kit is imported
+before there is a submission. Notebooks that were handed out when the kit was a folder ``lesson``
+say ``from lesson.checks import ...``, and find the same.
 """
 
 from __future__ import annotations
@@ -15,29 +16,29 @@ from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 
-from autograder import lesson
+import lesson_kit
 
-#: The package beside a notebook.
-LESSON = "lesson"
+#: The kit's former name.
+FORMER = "lesson"
 
-#: Its modules, by the names that cells import them by.
-MODULES: dict[str, ModuleType] = {
-    f"{LESSON}.{found.name}": import_module(f"{lesson.__name__}.{found.name}")
-    for found in pkgutil.iter_modules(lesson.__path__)
-}
+#: The kit and its modules, by the names that cells import them by.
+MODULES: dict[str, ModuleType] = {}
+for _module in (
+    lesson_kit,
+    *(
+        import_module(f"{lesson_kit.__name__}.{found.name}")
+        for found in pkgutil.iter_modules(lesson_kit.__path__)
+    ),
+):
+    MODULES[_module.__name__] = _module
+    MODULES[_module.__name__.replace(lesson_kit.__name__, FORMER, 1)] = _module
 
 _lock = threading.RLock()
 
 
-def answer_imports(folder: str) -> None:
-    """From now on this process's ``lesson`` is this package's; what is not in it (parts of
-    earlier lessons) is looked for in ``folder``."""
-    package = ModuleType(LESSON)
-    package.__path__ = [folder]
-    sys.modules[LESSON] = package
-    for name, module in MODULES.items():
-        sys.modules[name] = module
-        setattr(package, name.rpartition(".")[2], module)
+def answer_imports() -> None:
+    """From now on this process has the kit under both of its names."""
+    sys.modules.update(MODULES)
 
 
 @contextmanager
@@ -45,11 +46,9 @@ def imports_answered(earlier: ModuleType) -> Iterator[None]:
     """While it is open, this process answers a lesson's imports so.
 
     Args:
-        earlier: parts of earlier lessons, ``lesson.earlier``.
+        earlier: parts of earlier lessons, ``lesson_kit.earlier``.
     """
-    package = ModuleType(LESSON)
-    package.__path__ = []
-    names = {LESSON: package, **MODULES, f"{LESSON}.earlier": earlier}
+    names = {name: earlier if name.endswith(".earlier") else MODULES[name] for name in MODULES}
     with _lock:
         kept = {name: sys.modules.get(name) for name in names}
         sys.modules.update(names)

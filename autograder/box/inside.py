@@ -37,8 +37,8 @@ from types import CodeType
 from typing import Any
 
 from autograder.box.channel import Closed, receive, send
-from autograder.lesson.exceptions import in_a_cell
-from autograder.lesson.fingerprints import raised_by_hand
+from lesson_kit.exceptions import in_a_cell
+from lesson_kit.fingerprints import raised_by_hand
 
 MOST_OUTPUT = 20_000
 MOST_ERROR_TEXT = 2_000
@@ -96,7 +96,7 @@ class Inside:
         self.stand_ins = {"class": class_stand_in, "function": function_stand_in}
         torch.set_num_threads(1)
         plt.close("all")
-        answer_imports("lesson")
+        answer_imports()
         self.usual_errors = partial(np.errstate, **np.geterr())
         self.usual_gradients = torch.enable_grad
         self.builtins = {

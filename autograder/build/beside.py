@@ -1,47 +1,50 @@
-"""What lies beside a notebook: one folder, ``lesson/``, and nothing else.
+"""What lies beside a notebook: one file with data, and, where it is handed out, the kit.
 
-It holds a copy of :mod:`autograder.lesson`, as it is, which the notebook's cells import; the sealed
-short answers; fingerprints of known mistakes; parts of earlier lessons. A released lesson folder
-works by itself; the grader and the tester use their own copies.
+The file holds sealed short answers, fingerprints of known mistakes and parts of earlier lessons.
+The kit is a copy of :mod:`lesson_kit`, as it is, which the notebook's cells import: with it a
+released lesson folder works by itself. Where the kit is installed no copy is needed, so ``course/``
+and ``solutions/`` have none. The grader and the tester use their own data and kit.
 """
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-import autograder.lesson
+import lesson_kit
 from autograder.course.answers import sealed_answers
-from autograder.course.earlier import EARLIER_FILE, carried_over
+from autograder.course.earlier import carried_over
 from autograder.course.lessons import Lesson
 from autograder.diagnose.catalogue import released_mistakes
-from autograder.lesson.known_mistakes import MISTAKES_FILE
-from autograder.lesson.short_answers import ANSWERS_FILE
+from lesson_kit.beside import DATA_FILE
+from lesson_kit.earlier import EARLIER
+from lesson_kit.known_mistakes import KNOWN_MISTAKES
+from lesson_kit.short_answers import ANSWERS
 
 _READ_ME = """\
-What the notebook in the folder above needs: its checks, its figures, and what it takes over from
-earlier lessons. Keep this folder beside the notebook when you copy or move it; there is nothing
-in it to edit.
+What the notebook in the folder above needs: its checks and its figures. Keep this folder beside the
+notebook when you copy or move it; there is nothing in it to edit.
 """
 
 
-def companions(lesson: Lesson) -> dict[str, str]:
-    """Name and text of every file that travels with a lesson's notebook."""
-    package = Path(str(autograder.lesson.__file__)).parent
-    files = {
-        f"lesson/{path.name}": path.read_text(encoding="utf-8")
-        for path in sorted(package.glob("*.py"))
-    }
-    files["lesson/README.txt"] = _READ_ME
-    files[ANSWERS_FILE] = sealed_answers(lesson)
-    files[MISTAKES_FILE] = released_mistakes(lesson)
-    earlier = carried_over(lesson)
-    if earlier:
-        files[EARLIER_FILE] = earlier
-    return files
+def data_of(lesson: Lesson) -> str:
+    """The text of the file beside a lesson's notebook, by lines, so that a changed part is one."""
+    parts = {ANSWERS: sealed_answers(lesson), KNOWN_MISTAKES: released_mistakes(lesson)}
+    if earlier := carried_over(lesson):
+        parts[EARLIER] = json.dumps(earlier)
+    lines = [f"{json.dumps(name)}: {text.strip()}" for name, text in sorted(parts.items())]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def write_companions(lesson: Lesson, folder: Path) -> None:
-    """Write :func:`companions` into ``folder``."""
-    (folder / "lesson").mkdir(exist_ok=True)
-    for name, text in companions(lesson).items():
-        (folder / name).write_text(text, encoding="utf-8")
+def write_data(lesson: Lesson, folder: Path) -> None:
+    """Write :func:`data_of` a lesson into the folder of its notebook."""
+    (folder / DATA_FILE).write_text(data_of(lesson), encoding="utf-8")
+
+
+def write_kit(folder: Path) -> None:
+    """Write the kit into the folder of a notebook that is handed out."""
+    kit = folder / lesson_kit.__name__
+    kit.mkdir(exist_ok=True)
+    for path in sorted(Path(str(lesson_kit.__file__)).parent.glob("*.py")):
+        (kit / path.name).write_bytes(path.read_bytes())
+    (kit / "README.txt").write_text(_READ_ME, encoding="utf-8")

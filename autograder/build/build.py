@@ -7,12 +7,14 @@ and of a solved notebook runs again only what a change of its cells needs.
 
 from __future__ import annotations
 
+import json
 import logging
 import shutil
 import tempfile
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
@@ -22,7 +24,7 @@ from nbgrader.preprocessors import ClearSolutions, Execute
 from traitlets.config import Config
 
 from autograder.build.alembic import put_alembic_on_path
-from autograder.build.beside import write_companions
+from autograder.build.beside import write_data, write_kit
 from autograder.build.graded_again import WholeRunNeeded, run_graded
 from autograder.build.kept_outputs import take_outputs
 from autograder.build.own_work import keep_own_work
@@ -37,6 +39,8 @@ from autograder.diagnose.catalogue import catalogue, lock
 from autograder.diagnose.diagnosis import to_json
 from autograder.errors import WrongUse
 from autograder.files import LEFT_BY_TOOLS
+from lesson_kit.beside import DATA_FILE
+from lesson_kit.earlier import EARLIER
 
 Say = Callable[[str], None]
 
@@ -54,11 +58,19 @@ class BuildError(WrongUse):
     """A lesson could not be built; the message says which, and what stopped it."""
 
 
-def write_source(lesson: Lesson, folder: Path) -> None:
-    """Write the lesson's source notebook, its companions and the grader's catalogue."""
+def write_source(lesson: Lesson, folder: Path, *, kit: bool = True) -> None:
+    """Write the lesson's source notebook, what lies beside it, and the grader's catalogue.
+
+    Args:
+        lesson: whose they are.
+        folder: gets them; it is made.
+        kit: whether what is released of it is handed out, and has to work alone.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     nbformat.write(as_page(lesson), folder / f"{lesson.notebook_name}.ipynb")
-    write_companions(lesson, folder)
+    write_data(lesson, folder)
+    if kit:
+        write_kit(folder)
     evidence = to_json(catalogue(lesson))
     (folder / CATALOGUE_FILE).write_text(evidence, encoding="utf-8")
 
@@ -180,7 +192,7 @@ def _build_one(lesson: Lesson, into: Path, say: Say) -> None:
         config.CourseDirectory.source_directory = "source"
         config.CourseDirectory.release_directory = "release"
         config.CourseDirectory.solution_directory = "solutions"
-        write_source(lesson, scratch / "source" / name)
+        write_source(lesson, scratch / "source" / name, kit=False)
         say(f"{name}: student version")
         generate_release(config, name)
         _generate_solution(config, name, execute=False)
@@ -240,8 +252,8 @@ def _ran(
     try:
         if kept is None:
             raise WholeRunNeeded("it has not run through before")
-        if _code_beside(plain) != _code_beside(was):
-            raise WholeRunNeeded("code beside it changed")
+        if _earlier_beside(plain) != _earlier_beside(was):
+            raise WholeRunNeeded("what it takes over from earlier lessons changed")
         run_graded(new, kept, plain)
         say(f"{lesson.folder}: solved version, its checks run again")
     except WholeRunNeeded as why:
@@ -252,8 +264,11 @@ def _ran(
     return new
 
 
-def _code_beside(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in (folder / "lesson").glob("*.py")}
+def _earlier_beside(folder: Path) -> Any:
+    try:
+        return json.loads((folder / DATA_FILE).read_text(encoding="utf-8")).get(EARLIER)
+    except (OSError, ValueError, AttributeError):
+        return _earlier_beside  # nothing is like it
 
 
 def _refuse_errors(lesson: Lesson, solved: NotebookNode) -> None:
@@ -274,13 +289,12 @@ def _replace(place: Path, made: Path) -> None:
 
 
 def _lean_on_course(solved: Path) -> None:
-    """A solved lesson has no second copy of what lies beside its notebook: a link leads to it."""
+    """A solved lesson has its notebook alone, and finds in ``course/`` what lies beside that."""
     for path in solved.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         elif path.suffix != ".ipynb":
             path.unlink()
-    (solved / "lesson").symlink_to(Path("..", "..", "course", solved.name, "lesson"))
 
 
 def without_outputs(notebook: NotebookNode) -> NotebookNode:

@@ -7,8 +7,8 @@ import re
 
 __all__ = ["cut_before", "parted"]
 
-#: What shows a figure of :mod:`autograder.lesson.figures` or of
-#: :mod:`autograder.lesson.hands_on`, and what begins one.
+#: What shows a figure of :mod:`lesson_kit.figures` or of
+#: :mod:`lesson_kit.hands_on`, and what begins one.
 _SHOWS = {"show", "heatmap", "slider", "switches"}
 _BEGINS = {"subplots", "figure", "subplot_mosaic"}
 

@@ -7,8 +7,8 @@ run, with what it really runs into; all others keep the outputs that they had.
 
 That is sound where no other cell can tell the difference, and this is what is asked for:
 
-* Code cells are the same, in number, order, tags and source, but for sources of checks; so is all
-  code that lies beside the notebook.
+* Code cells are the same, in number, order, tags and source, but for sources of checks; so is what
+  the notebook takes over from earlier lessons.
 * A check that changed looks up what the setup cell and the answers bind, and nothing else: so it
   sees nothing that a demonstration made, and can change no part of it.
 * No cell but checks looks up a name that a changed check leaves, as it was or as it is.

@@ -26,6 +26,7 @@ from autograder.course.lessons import Lesson, is_side_condition
 from autograder.notebooks import (
     DEMONSTRATION,
     HIDDEN,
+    SETUP,
     exercise_of,
     grade_id,
     is_answer,
@@ -35,12 +36,23 @@ from autograder.notebooks import (
     tags,
 )
 
-__all__ = ["as_page"]
+__all__ = ["NEEDS_THE_KIT", "as_page"]
+
+#: The first lines of the setup cell, for a notebook that was copied without what it imports.
+NEEDS_THE_KIT = """\
+from importlib.util import find_spec
+
+assert find_spec("lesson_kit"), (
+    "lesson_kit is missing: run `pip install .` in the course's repository, or take the folder of "
+    "that name from a release of the course and put it beside this notebook"
+)
+
+"""
 
 #: The first lines of a folded check. The import is for a check that runs before the setup cell:
 #: it then says so in a box.
 _FOLDED_CHECK = (
-    "# Check of {name}: Shift+Enter runs it, a click opens it.\nimport lesson.checks\n\n"
+    "# Check of {name}: Shift+Enter runs it, a click opens it.\nimport lesson_kit.checks\n\n"
 )
 _FOLDED_REPLY = "# Answers your guess: Shift+Enter runs it, a click opens it.\n"
 _FOLDED_FIGURE = "# Draws {what}: Shift+Enter runs it, a click opens it.\n"
@@ -145,7 +157,10 @@ def _folded(
     cell: NotebookNode, exercises: dict[str, _Exercise], folder: str
 ) -> Iterator[NotebookNode]:
     """A cell, folded where its code is not to be read; a demonstration that also draws is two."""
-    if is_test(cell):
+    if SETUP in tags(cell):
+        cell.source = NEEDS_THE_KIT + cell.source
+        yield cell
+    elif is_test(cell):
         cell.source = _FOLDED_CHECK.format(name=_checked(cell, exercises)) + cell.source
         yield _fold(cell)
     elif cell.cell_type == "code" and DEMONSTRATION in tags(cell) and not grade_id(cell):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 from autograder.build.build import generate_release, nbgrader_config
 from autograder.classroom.folder import WHEN_GRADED, ClassFolder
 from autograder.classroom.held_back import lies_in
-from autograder.course.choices_alone import ANSWERS_FILE, choices_alone
+from autograder.course.choices_alone import choices_alone
 from autograder.files import write_whole
+from lesson_kit.beside import DATA_FILE
 
 
 def release(folder: ClassFolder, assignment: str) -> None:
@@ -21,6 +24,7 @@ def release(folder: ClassFolder, assignment: str) -> None:
     config = nbgrader_config(folder.root, folder.db_url)
     config.CourseDirectory.release_directory = place.parent.name
     generate_release(config, assignment)
-    answers = place / ANSWERS_FILE
-    if when == WHEN_GRADED and answers.exists():
-        write_whole(answers, choices_alone(answers.read_text(encoding="utf-8")))
+    data = place / DATA_FILE
+    if when == WHEN_GRADED and data.exists():
+        alone = choices_alone(data.read_text(encoding="utf-8"))
+        write_whole(data, json.dumps(alone, ensure_ascii=False) + "\n")

@@ -6,12 +6,12 @@ import json
 
 from autograder.course.implementations import choices
 from autograder.course.lessons import Lesson
-from autograder.lesson.short_answers import seal_reply
+from lesson_kit.short_answers import seal_reply
 
 
 def sealed_answers(lesson: Lesson) -> str:
-    """JSON for ``lesson/answers.json``: for each short answer its choices, and for each
-    choice a fingerprint and a reply that only that choice can open."""
+    """What a lesson's data file says of them, as JSON: for each short answer its choices, and for
+    each choice a fingerprint and a reply that only that choice can open."""
     entries: dict[str, dict[str, object]] = {}
     for choice in choices(lesson):
         entry = entries.setdefault(choice.exercise, {"choices": [], "replies": {}})

@@ -6,15 +6,17 @@ Points, tests and their order never come from a submission.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.course.choices_alone import ANSWERS_FILE, choices_alone
+from autograder.course.choices_alone import ANSWERS, KNOWN_MISTAKES, choices_alone
 from autograder.course.former import Former
 from autograder.course.lessons import CATALOGUE_FILE, builds_on, is_side_condition
 from autograder.errors import WrongUse
@@ -30,6 +32,8 @@ from autograder.notebooks import (
     nbgrader_metadata,
     tags,
 )
+from lesson_kit.beside import DATA_FILE
+from lesson_kit.earlier import EARLIER
 
 
 class BundleError(WrongUse):
@@ -94,8 +98,8 @@ class Bundle:
     written: tuple[Written, ...]
     exercises: dict[str, str]
     demonstrations: frozenset[str]
-    #: What lies beside the notebook, from the source: never a submission's version. Of the
-    #: short answers it is the choices alone: a box could try them all.
+    #: What lies beside the notebook in a box, from the source: never a submission's version. Of
+    #: the short answers it is the choices alone: a box could try them all.
     companions: dict[str, bytes]
     #: Evidence of known mistakes, see :mod:`autograder.diagnose.catalogue`; never in a box.
     catalogue: bytes = b"[]"
@@ -129,12 +133,9 @@ class Bundle:
         companions = {
             path.relative_to(folder).as_posix(): path.read_bytes()
             for path in sorted(folder.rglob("*"))
-            if path.is_file() and _travels(path)
+            if path.is_file() and _travels(path.relative_to(folder))
         }
-        answers = "{}"
-        if ANSWERS_FILE in companions:
-            answers, alone = _short_answers(companions[ANSWERS_FILE], folder / ANSWERS_FILE)
-            companions[ANSWERS_FILE] = alone.encode()
+        answers, companions[DATA_FILE] = _data(folder)
         bundle = cls(
             assignment=folder.name,
             notebook_name=notebooks[0].stem,
@@ -183,6 +184,11 @@ class Bundle:
         """All points: those that the machine gives and those that only a person gives."""
         return self.max_score + sum(cell.points for cell in self.written)
 
+    @property
+    def packed(self) -> str:
+        """Parts of earlier lessons, see :func:`lesson_kit.earlier.as_module`."""
+        return str(json.loads(self.companions[DATA_FILE]).get(EARLIER, ""))
+
     @cached_property
     def digest(self) -> str:
         """Changes with anything that can change a verdict."""
@@ -216,11 +222,15 @@ def _read(path: Path) -> bytes:
     return path.read_bytes() if path.exists() else b"[]"
 
 
-def _short_answers(data: bytes, path: Path) -> tuple[str, str]:
-    """The text of a file of short answers, and that of the choices alone."""
+def _data(folder: Path) -> tuple[str, bytes]:
+    """The short answers of a lesson, as JSON, and its data file as a box may have it: of the
+    answers the choices alone, and no known mistakes, which the grader looks for."""
+    path = folder / DATA_FILE
     try:
-        text = data.decode()
-        return text, choices_alone(text)
+        text = path.read_text(encoding="utf-8") if path.exists() else _of_a_former_class(folder)
+        alone = choices_alone(text)
+        alone.pop(KNOWN_MISTAKES, None)
+        return json.dumps(json.loads(text)[ANSWERS]), json.dumps(alone).encode()
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BundleError(
             f"{path} is damaged ({type(error).__name__}: {error}), so that no short answer could "
@@ -229,10 +239,20 @@ def _short_answers(data: bytes, path: Path) -> tuple[str, str]:
         ) from None
 
 
+def _of_a_former_class(folder: Path) -> str:
+    """The same of a class that was made when the data were files of their own."""
+    answers, earlier = folder / "lesson" / "answers.json", folder / "lesson" / "earlier.py"
+    data: dict[str, Any] = {ANSWERS: {}}
+    if answers.exists():
+        data[ANSWERS] = json.loads(answers.read_text(encoding="utf-8"))
+    if earlier.exists():
+        packed = earlier.read_text(encoding="utf-8").split('"""')[-2]
+        data[EARLIER] = "".join(packed.split())
+    return json.dumps(data)
+
+
 def _travels(path: Path) -> bool:
-    """Whether a file of a source folder goes into the box beside the notebook: data, and parts of
-    earlier lessons. The modules that cells import are the grader's own there, and it is the
-    grader who looks for known mistakes."""
-    code = path.parent.name == "lesson" and path.suffix == ".py" and path.name != "earlier.py"
-    known = path.name in (CATALOGUE_FILE, "mistakes.json")
-    return path.suffix != ".ipynb" and not known and not code
+    """Whether a file of a source folder goes into the box beside the notebook as it is. The modules
+    that cells import are the grader's own there, and so are the lesson's data."""
+    kit = path.parts[0] in ("lesson_kit", "lesson")
+    return path.suffix != ".ipynb" and not kit and path.name not in (CATALOGUE_FILE, DATA_FILE)

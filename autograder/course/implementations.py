@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from autograder.course.edits import Unfit, code_of, edited, with_body
 from autograder.course.lessons import Lesson, LessonError
-from autograder.lesson.known_mistakes import is_two_at_once
+from lesson_kit.known_mistakes import is_two_at_once
 
 __all__ = [
     "Choice",

@@ -1,9 +1,9 @@
 """The catalogue of known mistakes: what tests see of each, as graded and at home.
 
-Two files come of it. ``catalogue.json`` lies beside a class's source notebook and serves the
-grader. ``lesson/mistakes.json`` lies beside a released notebook: fingerprints of the results
-that the visible checks see, and sentences; no code, and nothing of hidden tests. Both are taken
-from the lesson's lock (:mod:`.lock`) where that fits, and else from the answer matrix.
+Two things come of it. ``catalogue.json`` lies beside a class's source notebook and serves the
+grader. In the data file beside a released notebook are fingerprints of the results that the
+visible checks see, and sentences; no code, and nothing of hidden tests. Both are taken from the
+lesson's lock (:mod:`.lock`) where that fits, and else from the answer matrix.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from autograder.course.libraries import lacking, setup_of
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, Mistake, same
 from autograder.diagnose.lock import LOCK_FILE, Lock, OfExercise
 from autograder.diagnose.matrix import Matrix, Outcome, digest, makers
-from autograder.lesson.claims import claims
-from autograder.lesson.evidence import Evidence, Seen
-from autograder.lesson.fingerprints import agree, rounded
-from autograder.lesson.known_mistakes import MISTAKES_FILE
 from autograder.notebooks import HIDDEN, exercise_of, nbgrader_metadata
+from lesson_kit.beside import DATA_FILE
+from lesson_kit.claims import claims
+from lesson_kit.evidence import Evidence, Seen
+from lesson_kit.fingerprints import agree, rounded
+from lesson_kit.known_mistakes import KNOWN_MISTAKES
 
 
 @dataclass(frozen=True)
@@ -166,11 +167,11 @@ def _pieces(now: tuple[Evidence, ...], before: tuple[Evidence, ...]) -> tuple[Ev
 
 
 def released_mistakes(lesson: Lesson) -> str:
-    """The text of ``lesson/mistakes.json``: of each exercise's mistakes, a sentence and what the
-    visible checks see of it. Where a library of the lesson is missing it stays as it is."""
-    path = released_path(lesson)
-    if lacking(setup_of(lesson.notebook)) and path.exists():
-        return path.read_text(encoding="utf-8")
+    """What a lesson's data file says of them, as JSON: of each exercise's mistakes, a sentence and
+    what the visible checks see of it. Where a library of the lesson is missing, what stands there
+    stays."""
+    if lacking(setup_of(lesson.notebook)):
+        return _by_lines(_committed(lesson))
     tree: dict[str, list[dict[str, Any]]] = {}
     for exercise, known in known_in(lesson).items():
         right = lesson.exercises[exercise]
@@ -200,14 +201,20 @@ def _by_lines(tree: Mapping[str, Sequence[Any]]) -> str:
 
 def released_path(lesson: Lesson) -> Path:
     """Where the committed release of a lesson has its fingerprints."""
-    return lesson.path.parent.parent / "course" / lesson.folder / MISTAKES_FILE
+    return lesson.path.parent.parent / "course" / lesson.folder / DATA_FILE
+
+
+def _committed(lesson: Lesson) -> dict[str, Any]:
+    """The mistakes in the committed release, by exercise; empty where they cannot be read."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        tree = json.loads(released_path(lesson).read_text(encoding="utf-8"))
+        return dict(tree[KNOWN_MISTAKES]["mistakes"])
+    return {}
 
 
 def released(lesson: Lesson) -> dict[str, list[Seen]]:
-    """What visible checks see of the mistakes in the committed release, by exercise, in order;
-    empty where there is none, or none that can be read."""
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-        tree = json.loads(released_path(lesson).read_text(encoding="utf-8"))
+    """What visible checks see of the mistakes in the committed release, by exercise, in order."""
+    with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
         return {
             exercise: [
                 {
@@ -216,7 +223,7 @@ def released(lesson: Lesson) -> dict[str, list[Seen]]:
                 }
                 for entry in of_exercise
             ]
-            for exercise, of_exercise in tree["mistakes"].items()
+            for exercise, of_exercise in _committed(lesson).items()
         }
     return {}
 

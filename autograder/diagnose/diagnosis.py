@@ -14,9 +14,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autograder.lesson.claims import all_stand_in
-from autograder.lesson.evidence import Evidence, Seen, evidence_of, same
-from autograder.lesson.known_mistakes import certain, excluded, explanations
+from lesson_kit.claims import all_stand_in
+from lesson_kit.evidence import Evidence, Seen, evidence_of, same
+from lesson_kit.known_mistakes import certain, excluded, explanations
 
 __all__ = [
     "Diagnosis",
@@ -38,7 +38,7 @@ DIAGNOSIS_SEED = 2017
 @dataclass(frozen=True)
 class Mistake:
     """A misconception, what the tests of its exercise see of it, and what its sentence says of the
-    words of an answer (see :mod:`autograder.lesson.claims`)."""
+    words of an answer (see :mod:`lesson_kit.claims`)."""
 
     exercise: str
     name: str

@@ -19,7 +19,7 @@ from typing import Any
 from autograder.course.lessons import Lesson
 from autograder.errors import WrongUse
 from autograder.files import write_whole
-from autograder.lesson.evidence import Evidence, Seen, same
+from lesson_kit.evidence import Evidence, Seen, same
 
 __all__ = ["LOCK_FILE", "Lock", "LockError", "OfExercise"]
 

@@ -36,8 +36,8 @@ from autograder.diagnose.diagnosis import DIAGNOSIS_SEED
 from autograder.diagnose.idle import BOXES
 from autograder.diagnose.plain_run import PlainRun
 from autograder.diagnose.result_cache import ResultCache
-from autograder.lesson.evidence import Evidence, evidence_of
 from autograder.notebooks import exercise_of, nbgrader_metadata
+from lesson_kit.evidence import Evidence, evidence_of
 
 __all__ = ["MAKE_VALUES", "Matrix", "Outcome", "digest", "digest_of_code", "machine", "makers"]
 
@@ -52,20 +52,20 @@ MAKE_VALUES = (
     "autograder.box.wire",
     "autograder.diagnose.idle",
     "autograder.diagnose.plain_run",
-    "autograder.lesson.absent",
-    "autograder.lesson.accidents",
-    "autograder.lesson.cells",
-    "autograder.lesson.checks",
-    "autograder.lesson.differences",
-    "autograder.lesson.evidence",
-    "autograder.lesson.exceptions",
-    "autograder.lesson.failures",
-    "autograder.lesson.fingerprints",
-    "autograder.lesson.setting",
-    "autograder.lesson.short_answers",
-    "autograder.lesson.slices",
-    "autograder.lesson.tolerance",
-    "autograder.lesson.unwritten",
+    "lesson_kit.absent",
+    "lesson_kit.accidents",
+    "lesson_kit.cells",
+    "lesson_kit.checks",
+    "lesson_kit.differences",
+    "lesson_kit.evidence",
+    "lesson_kit.exceptions",
+    "lesson_kit.failures",
+    "lesson_kit.fingerprints",
+    "lesson_kit.setting",
+    "lesson_kit.short_answers",
+    "lesson_kit.slices",
+    "lesson_kit.tolerance",
+    "lesson_kit.unwritten",
 )
 
 

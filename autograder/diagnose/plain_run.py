@@ -23,10 +23,8 @@ import torch
 from autograder.box import wire
 from autograder.box.imports import imports_answered
 from autograder.course.answers import sealed_answers
-from autograder.course.earlier import as_module, carried_over
+from autograder.course.earlier import carried_over
 from autograder.course.lessons import Lesson
-from autograder.lesson import checks, failures, setting
-from autograder.lesson.setting import as_grader
 from autograder.notebooks import (
     DEMONSTRATION,
     exercise_of,
@@ -35,6 +33,9 @@ from autograder.notebooks import (
     nbgrader_metadata,
     tags,
 )
+from lesson_kit import checks, failures, setting
+from lesson_kit.earlier import as_module
+from lesson_kit.setting import as_grader
 
 
 class PlainRun:

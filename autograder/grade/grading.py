@@ -33,7 +33,7 @@ from autograder.grade.submission import (
     parse,
 )
 from autograder.grade.tester import Judged, Tester
-from autograder.lesson.failures import NOT_YET_COUNTED
+from lesson_kit.failures import NOT_YET_COUNTED
 
 
 def grade(

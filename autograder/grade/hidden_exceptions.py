@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 from autograder.box.box import in_line
-from autograder.lesson.exceptions import meaning
+from lesson_kit.exceptions import meaning
 
 #: Lengths of axes are small; of a larger number only "…" is shown.
 MOST_LENGTH = 64

@@ -13,8 +13,8 @@ from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, Diagnosis, Mistake, di
 from autograder.grade.in_box import NotebookInBox, OutOfTime
 from autograder.grade.result import FAILED, PARTIAL, PASSED, TestResult
 from autograder.grade.tester import Judged, Tester
-from autograder.lesson.evidence import Evidence
-from autograder.lesson.repair import nearest_repair
+from lesson_kit.evidence import Evidence
+from lesson_kit.repair import nearest_repair
 
 #: Seconds that looking for the nearest repair may take: of one exercise, of all, of one try.
 REPAIRS_OF_AN_EXERCISE = 2.0

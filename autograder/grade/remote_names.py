@@ -13,7 +13,7 @@ from typing import Any
 
 from autograder.box.box import Box, BoxError, Reply
 from autograder.box.decoding import Foreign
-from autograder.lesson.failures import CheckFailed
+from lesson_kit.failures import CheckFailed
 
 
 class NameMissing(BaseException):

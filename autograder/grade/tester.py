@@ -20,7 +20,6 @@ from weakref import WeakKeyDictionary
 from autograder.box.box import Box, BoxDied, BoxError, BoxFailure, BoxTimeout
 from autograder.box.imports import imports_answered
 from autograder.course.bundle import Bundle, TestCell
-from autograder.course.earlier import EARLIER_FILE, as_module
 from autograder.diagnose.diagnosis import Mistake, evidence_of, from_json
 from autograder.grade.allowance import Spent, allowance
 from autograder.grade.course_code import CourseCode
@@ -36,12 +35,13 @@ from autograder.grade.result import (
     TIMEOUT,
     TestResult,
 )
-from autograder.lesson import checks, failures, setting
-from autograder.lesson.exceptions import REFUSED, meaning
-from autograder.lesson.failures import CheckFailed, ChecksFailed, Evidence, Part
-from autograder.lesson.setting import as_grader, in_haste
-from autograder.lesson.unwritten import unwritten
 from autograder.text import plain
+from lesson_kit import checks, failures, setting
+from lesson_kit.earlier import as_module
+from lesson_kit.exceptions import REFUSED, meaning
+from lesson_kit.failures import CheckFailed, ChecksFailed, Evidence, Part
+from lesson_kit.setting import as_grader, in_haste
+from lesson_kit.unwritten import unwritten
 
 #: Characters of a message: a value of the student's may be part of it.
 MOST_MESSAGE = 4_000
@@ -79,7 +79,7 @@ class Tester:
         self._prepared: dict[str, tuple[CodeType, frozenset[str]]] = {}
         self._catalogue = from_json(bundle.catalogue.decode())
         self._lent: WeakKeyDictionary[Box, set[str]] = WeakKeyDictionary()
-        self._earlier = as_module(bundle.companions.get(EARLIER_FILE, b"").decode())
+        self._earlier = as_module(bundle.packed)
         with imports_answered(self._earlier):
             self._namespace: dict[str, Any] = {"__name__": "__main__"}
             exec(compile(bundle.setup, "<setup>", "exec"), self._namespace)

@@ -21,10 +21,10 @@ from autograder.classroom.late import Standing, duration, how_late, in_minutes
 from autograder.classroom.standing import give_standing
 from autograder.course.bundle import Bundle, Written
 from autograder.grade.result import GRADED, PARTIAL, PASSED, Result
-from autograder.lesson.as_known import AS_KNOWN
 from autograder.marking.formulas import with_formulas
 from autograder.marking.summary import LABELS, exercise_parts, stopped_cells
 from autograder.tables import as_points
+from lesson_kit.as_known import AS_KNOWN
 
 _SYMBOLS = {PASSED: "✓", PARTIAL: "◐"}
 

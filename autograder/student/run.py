@@ -17,8 +17,8 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
-from autograder.lesson.shown import POINTS, without_frame
 from autograder.notebooks import DEMONSTRATION, SETUP, tags
+from lesson_kit.shown import POINTS, without_frame
 
 #: Seconds that a lesson's imports may take at least: on a cold disk torch is slow to load.
 IMPORTS = 120

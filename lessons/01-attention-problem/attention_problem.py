@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from lesson.checks import (
+from lesson_kit.checks import (
     assert_close,
     assert_equal,
     assert_raises,
@@ -28,8 +28,8 @@ from lesson.checks import (
     checks_passed,
     probe,
 )
-from lesson.figures import heatmap, show
-from lesson.guesses import reply
+from lesson_kit.figures import heatmap, show
+from lesson_kit.guesses import reply
 
 torch.set_num_threads(1)
 

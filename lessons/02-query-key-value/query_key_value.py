@@ -9,7 +9,7 @@
 # * **find** a bug that raises no error and prints plausible numbers.
 
 # %% tags=["setup"]
-# Imports of the lesson. `lesson` is the folder beside this notebook.
+# Imports of the lesson.
 import math
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from lesson.checks import (
+from lesson_kit.checks import (
     assert_close,
     assert_equal,
     assert_raises,
@@ -28,9 +28,9 @@ from lesson.checks import (
     checks_passed,
     probe,
 )
-from lesson.figures import draw_heatmap, heatmap, show, text_table
-from lesson.guesses import reply
-from lesson.hands_on import slider
+from lesson_kit.figures import draw_heatmap, heatmap, show, text_table
+from lesson_kit.guesses import reply
+from lesson_kit.hands_on import slider
 
 torch.set_num_threads(1)  # small models: one thread is faster than two
 

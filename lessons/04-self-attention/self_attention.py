@@ -14,15 +14,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
-from lesson.earlier import (
-    rnn_hidden_states,
-    scaled_dot_product_attention,
-    torch_scaled_dot_product_attention,
-)
-from lesson.progress import progress
 from torch import nn
 
-from lesson.checks import (
+from lesson_kit.checks import (
     assert_close,
     assert_equal,
     check,
@@ -31,8 +25,14 @@ from lesson.checks import (
     checks_passed,
     probe,
 )
-from lesson.figures import draw_heatmap, heatmap, show, text_table
-from lesson.guesses import reply
+from lesson_kit.earlier import (
+    rnn_hidden_states,
+    scaled_dot_product_attention,
+    torch_scaled_dot_product_attention,
+)
+from lesson_kit.figures import draw_heatmap, heatmap, show, text_table
+from lesson_kit.guesses import reply
+from lesson_kit.progress import progress
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
@@ -89,7 +89,7 @@ answer_again_look_back = "b"
 check_answer("answer_again_look_back", answer_again_look_back)
 
 # %% [markdown]
-# `lesson.earlier`, imported above, holds functions that you wrote in earlier lessons, as the course
+# `lesson_kit.earlier`, imported above, holds functions that you wrote in earlier lessons, as the course
 # solves them. If you like your own better, paste them into a new cell here, below the setup cell.
 #
 # ## 1. Who was tired?

@@ -16,15 +16,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
-from lesson.earlier import (
-    TorchSelfAttention,
-    permutation_error,
-    torch_scaled_dot_product_attention,
-)
-from lesson.progress import progress
 from torch import nn
 
-from lesson.checks import (
+from lesson_kit.checks import (
     assert_close,
     assert_equal,
     assert_raises,
@@ -34,9 +28,15 @@ from lesson.checks import (
     checks_passed,
     probe,
 )
-from lesson.figures import draw_flow, draw_heatmap, show, text_table
-from lesson.guesses import reply
-from lesson.hands_on import switches
+from lesson_kit.earlier import (
+    TorchSelfAttention,
+    permutation_error,
+    torch_scaled_dot_product_attention,
+)
+from lesson_kit.figures import draw_flow, draw_heatmap, show, text_table
+from lesson_kit.guesses import reply
+from lesson_kit.hands_on import switches
+from lesson_kit.progress import progress
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
@@ -91,7 +91,7 @@ answer_again_circle = "b"
 check_answer("answer_again_circle", answer_again_circle)
 
 # %% [markdown]
-# `lesson.earlier`, imported above, brings your tools of lessons 3 and 4, as the course solves them.
+# `lesson_kit.earlier`, imported above, brings your tools of lessons 3 and 4, as the course solves them.
 # To use your own, paste them into a cell below this one.
 #
 # ## 1. Why is one attention not enough?

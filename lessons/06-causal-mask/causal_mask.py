@@ -17,16 +17,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
-from lesson.earlier import (
-    MultiHeadAttention,
-    SelfAttention,
-    padding_mask,
-    scaled_dot_product_attention,
-)
-from lesson.progress import progress
 from torch import nn
 
-from lesson.checks import (
+from lesson_kit.checks import (
     assert_close,
     assert_equal,
     check,
@@ -35,9 +28,16 @@ from lesson.checks import (
     checks_passed,
     probe,
 )
-from lesson.figures import draw_heatmap, show, text_table
-from lesson.guesses import reply
-from lesson.hands_on import switches
+from lesson_kit.earlier import (
+    MultiHeadAttention,
+    SelfAttention,
+    padding_mask,
+    scaled_dot_product_attention,
+)
+from lesson_kit.figures import draw_heatmap, show, text_table
+from lesson_kit.guesses import reply
+from lesson_kit.hands_on import switches
+from lesson_kit.progress import progress
 
 torch.set_num_threads(1)  # small models: one thread is faster than two
 

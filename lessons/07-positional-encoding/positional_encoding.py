@@ -14,17 +14,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
-from lesson.earlier import (
-    MultiHeadAttention,
-    causal_mask,
-    combine_heads,
-    permutation_error,
-    split_heads,
-)
-from lesson.progress import progress
 from torch import nn
 
-from lesson.checks import (
+from lesson_kit.checks import (
     assert_close,
     assert_equal,
     assert_raises,
@@ -34,9 +26,17 @@ from lesson.checks import (
     checks_passed,
     probe,
 )
-from lesson.figures import DIVERGING, draw_heatmap, heatmap, show, text_table
-from lesson.guesses import reply
-from lesson.hands_on import slider
+from lesson_kit.earlier import (
+    MultiHeadAttention,
+    causal_mask,
+    combine_heads,
+    permutation_error,
+    split_heads,
+)
+from lesson_kit.figures import DIVERGING, draw_heatmap, heatmap, show, text_table
+from lesson_kit.guesses import reply
+from lesson_kit.hands_on import slider
+from lesson_kit.progress import progress
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 

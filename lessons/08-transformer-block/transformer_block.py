@@ -15,16 +15,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
-from lesson.earlier import (
-    LearnedPositionalEmbedding,
-    MultiHeadAttention,
-    causal_mask,
-    leaks_future,
-)
-from lesson.progress import progress
 from torch import nn
 
-from lesson.checks import (
+from lesson_kit.checks import (
     assert_close,
     assert_equal,
     check,
@@ -33,13 +26,20 @@ from lesson.checks import (
     checks_passed,
     probe,
 )
-from lesson.figures import draw_flow, draw_heatmap, show, text_table
-from lesson.guesses import reply
+from lesson_kit.earlier import (
+    LearnedPositionalEmbedding,
+    MultiHeadAttention,
+    causal_mask,
+    leaks_future,
+)
+from lesson_kit.figures import draw_flow, draw_heatmap, show, text_table
+from lesson_kit.guesses import reply
+from lesson_kit.progress import progress
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
 # %% [markdown]
-# `lesson.earlier` brings your tools of lessons 5 to 7, as the course solves them. To use your
+# `lesson_kit.earlier` brings your tools of lessons 5 to 7, as the course solves them. To use your
 # own, paste them into a cell below this one.
 #
 # ## Three questions first

@@ -16,7 +16,20 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
-from lesson.earlier import (
+from matplotlib.patches import FancyBboxPatch
+from torch import nn
+
+from lesson_kit.checks import (
+    assert_close,
+    assert_equal,
+    assert_raises,
+    check,
+    check_answer,
+    check_rng,
+    checks_passed,
+    probe,
+)
+from lesson_kit.earlier import (
     FeedForward,
     LayerNorm,
     MultiHeadAttention,
@@ -29,28 +42,15 @@ from lesson.earlier import (
     scaled_dot_product_attention,
     sinusoidal_positional_encoding,
 )
-from lesson.progress import progress
-from matplotlib.patches import FancyBboxPatch
-from torch import nn
-
-from lesson.checks import (
-    assert_close,
-    assert_equal,
-    assert_raises,
-    check,
-    check_answer,
-    check_rng,
-    checks_passed,
-    probe,
-)
-from lesson.figures import draw_heatmap, draw_links, heatmap, show, text_table
-from lesson.guesses import reply
-from lesson.hands_on import slider
+from lesson_kit.figures import draw_heatmap, draw_links, heatmap, show, text_table
+from lesson_kit.guesses import reply
+from lesson_kit.hands_on import slider
+from lesson_kit.progress import progress
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
 # %% [markdown]
-# `lesson.earlier` brings your tools of lessons 3 to 8, as the course solves them. To use your own,
+# `lesson_kit.earlier` brings your tools of lessons 3 to 8, as the course solves them. To use your own,
 # paste them into a cell below this one.
 #
 # ## Three questions first

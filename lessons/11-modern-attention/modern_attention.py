@@ -17,7 +17,22 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
-from lesson.earlier import (
+from torch import nn
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode
+
+from lesson_kit.checks import (
+    assert_close,
+    assert_equal,
+    assert_raises,
+    check,
+    check_answer,
+    check_rng,
+    checks_passed,
+    probe,
+)
+from lesson_kit.earlier import (
     FeedForward,
     LayerNorm,
     MultiHeadAttention,
@@ -29,28 +44,13 @@ from lesson.earlier import (
     split_heads,
     torch_scaled_dot_product_attention,
 )
-from lesson.progress import progress
-from torch import nn
-from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.flop_counter import FlopCounterMode
-
-from lesson.checks import (
-    assert_close,
-    assert_equal,
-    assert_raises,
-    check,
-    check_answer,
-    check_rng,
-    checks_passed,
-    probe,
-)
-from lesson.figures import show, text_table
+from lesson_kit.figures import show, text_table
+from lesson_kit.progress import progress
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
 # %% [markdown]
-# `lesson.earlier` brings the tools of lessons 3 to 8, as the course solves them. To use your own, paste
+# `lesson_kit.earlier` brings the tools of lessons 3 to 8, as the course solves them. To use your own, paste
 # them into a cell below this one.
 #
 # Three questions from memory first. Say your answer aloud, then unfold.

@@ -39,10 +39,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
-from lesson.earlier import TransformerBlock
 from torch import nn
 
-from lesson.checks import (
+from lesson_kit.checks import (
     assert_close,
     assert_equal,
     assert_raises,
@@ -52,12 +51,13 @@ from lesson.checks import (
     checks_passed,
     probe,
 )
-from lesson.figures import draw_heatmap, show, text_table
+from lesson_kit.earlier import TransformerBlock
+from lesson_kit.figures import draw_heatmap, show, text_table
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
 # %% [markdown]
-# `lesson.earlier` brings the block of lesson 8, as the course solves it. To use your own, paste it
+# `lesson_kit.earlier` brings the block of lesson 8, as the course solves it. To use your own, paste it
 # into a cell below this one.
 #
 # ## 1. A model is a file of named numbers

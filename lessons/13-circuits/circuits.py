@@ -16,18 +16,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
-from lesson.earlier import (
-    LayerNorm,
-    LearnedPositionalEmbedding,
-    MultiHeadAttention,
-    TransformerBlock,
-    combine_heads,
-    split_heads,
-)
-from lesson.progress import progress
 from torch import nn
 
-from lesson.checks import (
+from lesson_kit.checks import (
     assert_close,
     assert_equal,
     assert_raises,
@@ -37,8 +28,17 @@ from lesson.checks import (
     checks_passed,
     probe,
 )
-from lesson.figures import draw_heatmap, show, text_table
-from lesson.guesses import reply
+from lesson_kit.earlier import (
+    LayerNorm,
+    LearnedPositionalEmbedding,
+    MultiHeadAttention,
+    TransformerBlock,
+    combine_heads,
+    split_heads,
+)
+from lesson_kit.figures import draw_heatmap, show, text_table
+from lesson_kit.guesses import reply
+from lesson_kit.progress import progress
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 

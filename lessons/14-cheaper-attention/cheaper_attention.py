@@ -42,7 +42,19 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
-from lesson.earlier import (
+from torch import nn
+
+from lesson_kit.checks import (
+    assert_close,
+    assert_equal,
+    assert_raises,
+    check,
+    check_answer,
+    check_rng,
+    checks_passed,
+    probe,
+)
+from lesson_kit.earlier import (
     KVCache,
     TransformerBlock,
     apply_rotary,
@@ -55,21 +67,9 @@ from lesson.earlier import (
     torch_scaled_dot_product_attention,
     wordpiece,
 )
-from lesson.progress import progress
-from torch import nn
-
-from lesson.checks import (
-    assert_close,
-    assert_equal,
-    assert_raises,
-    check,
-    check_answer,
-    check_rng,
-    checks_passed,
-    probe,
-)
-from lesson.figures import show, text_table
-from lesson.guesses import reply
+from lesson_kit.figures import show, text_table
+from lesson_kit.guesses import reply
+from lesson_kit.progress import progress
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 differs = "This result is not what the text says. Do the checks of your exercises pass?"

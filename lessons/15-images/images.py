@@ -14,16 +14,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
-from lesson.earlier import (
-    LayerNorm,
-    LearnedPositionalEmbedding,
-    MultiHeadAttention,
-    TransformerBlock,
-)
-from lesson.progress import progress
 from torch import nn
 
-from lesson.checks import (
+from lesson_kit.checks import (
     assert_close,
     assert_equal,
     assert_raises,
@@ -33,13 +26,20 @@ from lesson.checks import (
     checks_passed,
     probe,
 )
-from lesson.figures import show, text_table
-from lesson.guesses import reply
+from lesson_kit.earlier import (
+    LayerNorm,
+    LearnedPositionalEmbedding,
+    MultiHeadAttention,
+    TransformerBlock,
+)
+from lesson_kit.figures import show, text_table
+from lesson_kit.guesses import reply
+from lesson_kit.progress import progress
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
 # %% [markdown]
-# `lesson.earlier` brings the parts of lessons 5, 7 and 8, as the course solves them. To use your
+# `lesson_kit.earlier` brings the parts of lessons 5, 7 and 8, as the course solves them. To use your
 # own, paste them into a cell below this one.
 #
 # ## 1. A picture is a text of patches

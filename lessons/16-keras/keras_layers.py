@@ -17,11 +17,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
-from lesson.earlier import MultiHeadAttention, torch_scaled_dot_product_attention
 from torch import nn
 
-from lesson.absent import Absent
-from lesson.checks import (
+from lesson_kit.absent import Absent
+from lesson_kit.checks import (
     assert_close,
     assert_equal,
     check,
@@ -30,8 +29,9 @@ from lesson.checks import (
     checks_passed,
     probe,
 )
-from lesson.figures import draw_heatmap, show, text_table
-from lesson.guesses import reply
+from lesson_kit.earlier import MultiHeadAttention, torch_scaled_dot_product_attention
+from lesson_kit.figures import draw_heatmap, show, text_table
+from lesson_kit.guesses import reply
 
 try:
     import keras
@@ -41,7 +41,7 @@ except ImportError:
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
 # %% [markdown]
-# `lesson.earlier` brings your parts of lessons 3 and 5, as the course solves them. To use your own,
+# `lesson_kit.earlier` brings your parts of lessons 3 and 5, as the course solves them. To use your own,
 # paste them into a cell below this one. Without Keras the setup cell says what to install, the cells that
 # need it show nothing, and the short answers and the written one can be done all the same.
 #

@@ -1,0 +1,9 @@
+"""The kit: the modules that a lesson's notebook imports.
+
+It is installed with :mod:`autograder`, and a copy of it lies beside each notebook that is handed
+out. In: what a student's code returns, and the file beside the notebook. Out: a check that passes,
+or a box that says which mistake it is; figures and sliders; what became of a guess; a line of
+progress; parts of earlier lessons. It must not know :mod:`autograder`: it runs wherever numpy,
+torch, matplotlib and seaborn are installed. Public face: :mod:`.checks`, :mod:`.earlier`,
+:mod:`.figures`, :mod:`.guesses`, :mod:`.hands_on`, :mod:`.progress`.
+"""

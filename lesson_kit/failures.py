@@ -1,0 +1,255 @@
+"""A failed check: what it tells the student, and the evidence it keeps.
+
+In a notebook a failed check shows a box with a plain-text fallback, and no traceback; what is known
+of the mistake stands first.
+"""
+
+from __future__ import annotations
+
+import html
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from . import setting
+from .advice import advice
+from .as_known import as_known
+from .cells import asked_by_a_page, exercise_of_cell
+from .evidence import Evidence, evidence_of
+from .exceptions import lines_of
+from .shown import NOTHING, WIDTH, as_html, as_tables, as_text, decimals, in_columns, show_box
+from .slices import Shown
+
+__all__ = [
+    "CheckFailed",
+    "ChecksFailed",
+    "Evidence",
+    "Part",
+    "begin_cell",
+    "begin_part",
+    "parts",
+]
+
+#: A paragraph of a message: what it is (advice, part, said, arrays), and its text.
+Block = tuple[str, str]
+
+
+class CheckFailed(AssertionError):
+    """A check did not hold. IPython shows a box and no traceback.
+
+    Attributes:
+        sentence: what the author of the check says to the student.
+        details: what differs, with values.
+        evidence: by which a known mistake is recognised, or None.
+        arrays: the student's array and the expected one; of larger ones the first part that
+            differs; or None.
+        place: which part that is, as an index, such as " [0, 2:10]"; or "".
+        against: of what call the second array is, where it comes of the student's code too; or "".
+    """
+
+    def __init__(
+        self,
+        sentence: str,
+        *details: str,
+        evidence: Evidence | None = None,
+        shown: Shown = (None, ""),
+        against: str = "",
+    ) -> None:
+        self.sentence = sentence
+        self.details = tuple(_sentence(detail) for detail in details if detail)
+        self.evidence = evidence
+        self.arrays, self.place = shown
+        self.against = against
+        self._boxed = False
+        super().__init__(sentence, *details)
+
+    @cached_property
+    def advice(self) -> str:
+        """What is known of the mistake, or "". Asked for when the failure is shown: one that a
+        test expects costs nothing."""
+        return advice(exercise_of_cell(), evidence_of(self), begin_cell, parts)
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def own_blocks(self) -> Iterator[Block]:
+        """The message, without the advice above it."""
+        yield "said", self.sentence
+        for detail in self.details:
+            yield "said", detail
+        if self.arrays is not None:
+            places = decimals(*self.arrays)
+            yours, expected = (in_columns(array, places) for array in self.arrays)
+            other = self.against[:1].upper() + self.against[1:] or "Expected"
+            shown = [f"Yours{self.place}:", yours, f"{other}{self.place}:", expected]
+            yield "arrays", "\n".join(shown)
+
+    def lines(self) -> list[str]:
+        """The message as plain text."""
+        texts = [self.advice] if self.advice else []
+        texts += [text for _, text in self.own_blocks()]
+        return "\n".join(texts).split("\n")
+
+    def html(self) -> str:
+        """The message as a box for a notebook."""
+        shown = [f"<p><strong>{as_html(self.advice)}</strong></p>"] if self.advice else []
+        return "".join([*shown, *self._own_html()])
+
+    def _own_html(self) -> Iterator[str]:
+        for kind, text in self.own_blocks():
+            if kind == "arrays" and self.arrays is not None:
+                yield as_tables(*self.arrays, self.place, self.against)
+            else:
+                yield f"<p>{as_html(text)}</p>"
+
+    def points(self) -> float:
+        """Of the named checks that passed."""
+        return 0.0
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows instead of a traceback: where a page shows a box, nothing more."""
+        text = as_text(self.lines())
+        # IPython asks twice: to show the error, and for the reply to the front end.
+        self._boxed = self._boxed or show_box(self.html(), self.lines(), self.points())
+        if not self._boxed:
+            return text
+        if asked_by_a_page():
+            return [NOTHING]
+        # What runs a notebook without showing it, as nbgrader's Validate does, has these lines.
+        return textwrap.wrap(self.advice or self.sentence, WIDTH)
+
+
+def _sentence(detail: str) -> str:
+    """With a capital, unless it begins with a name from code."""
+    return detail[0].upper() + detail[1:] if detail.startswith(("the ", "item ")) else detail
+
+
+@dataclass
+class Part:
+    """A named check in a test cell: what it is worth and what came of it.
+
+    Attributes:
+        name: what is checked, in words for the student.
+        points: what it is worth.
+        error: why it failed.
+        over: whether it ran to its end.
+        side: it is a side condition, see :func:`settle`.
+    """
+
+    name: str
+    points: float
+    error: Exception | None = None
+    over: bool = False
+    side: bool = False
+
+    def fail(self, error: Exception) -> None:
+        """Keep why it failed, for :func:`settle`; in haste that ends the cell."""
+        self.error = error
+        if setting.now.hasty:
+            raise error
+
+    @property
+    def passed(self) -> bool:
+        """Whether it counts."""
+        return self.over and self.error is None
+
+    @property
+    def mark(self) -> str:
+        """What stands before its name where some checks did not pass."""
+        return "○" if isinstance(self.error, NotYetCounted) else "✗"
+
+
+#: What a student reads of a side condition that holds while nothing else does.
+NOT_YET_COUNTED = "This holds, and it counts once a check beside it passes of what {} computes."
+
+
+class NotYetCounted(CheckFailed):
+    """A side condition holds while nothing else does."""
+
+    def __init__(self, exercise: str) -> None:
+        super().__init__(NOT_YET_COUNTED.format(exercise or "this exercise"))
+
+
+def settle(parts: list[Part], exercise: str) -> list[Part]:
+    """The named checks of a cell, with side conditions failed while no other check passes.
+
+    Arguments that stay as they are, errors for wrong use, texts that do not disturb each other:
+    a function that does nothing can have these too, and by themselves they are worth nothing.
+    """
+    if not any(part.passed and not part.side for part in parts):
+        for part in parts:
+            if part.passed:
+                part.error = NotYetCounted(exercise)
+    return parts
+
+
+_parts: list[Part] = []
+
+
+def begin_cell() -> None:
+    """Forget the named checks of an earlier cell."""
+    _parts.clear()
+
+
+def parts() -> list[Part]:
+    """The named checks of the cell so far, in order."""
+    return list(_parts)
+
+
+def begin_part(name: str, points: float, *, side: bool = False) -> Part:
+    """Another named check of the cell; one of the same name means that the cell runs again."""
+    if _parts and _parts[-1].over and any(part.name == name for part in _parts):
+        begin_cell()
+    _parts.append(Part(name, points, side=side))
+    return _parts[-1]
+
+
+def _points(points: float) -> str:
+    return f"{points:g} {'point' if points == 1 else 'points'}"
+
+
+class ChecksFailed(CheckFailed):
+    """Some of a cell's named checks did not hold."""
+
+    def __init__(self, parts: list[Part]) -> None:
+        self.parts = parts
+        self.failed = failed = [part for part in parts if part.error is not None]
+        wrong = sum(not isinstance(part.error, NotYetCounted) for part in failed)
+        do = "does" if wrong == 1 else "do"
+        super().__init__(f"{wrong} of {len(parts)} checks {do} not pass yet.")
+
+    def points(self) -> float:
+        """Of the named checks that passed."""
+        return sum((part.points for part in self.parts if part.error is None), 0.0)
+
+    def own_blocks(self) -> Iterator[Block]:
+        """The message, without the advice above it; nothing is said twice."""
+        yield "said", self.sentence
+        for part, blocks in self._by_part():
+            yield "part", f"{part.mark} {part.name} ({_points(part.points)}):"
+            yield from blocks
+
+    def _by_part(self) -> Iterator[tuple[Part, list[Block]]]:
+        said = {self.advice, self.advice.removeprefix(as_known(""))}
+        for part in self.failed:
+            assert part.error is not None
+            blocks = (
+                list(part.error.own_blocks())
+                if isinstance(part.error, CheckFailed)
+                else [("said", line) for line in lines_of(part.error)]
+            )
+            new = [(kind, text) for kind, text in blocks if kind == "arrays" or text not in said]
+            said |= {text for _, text in new}
+            yield part, new or [("said", "As above.")]
+
+    def _own_html(self) -> Iterator[str]:
+        yield f"<p>{as_html(self.sentence)}</p>"
+        for part, blocks in self._by_part():
+            yield f"<p>{part.mark} <em>{html.escape(part.name)}</em> ({_points(part.points)})</p>"
+            for kind, text in blocks:
+                if kind == "arrays":
+                    assert isinstance(part.error, CheckFailed) and part.error.arrays is not None
+                    yield as_tables(*part.error.arrays, part.error.place, part.error.against)
+                else:
+                    yield f"<p>{as_html(text)}</p>"

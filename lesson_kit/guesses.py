@@ -1,0 +1,110 @@
+"""What a student predicted before a demonstration ran, and what came out.
+
+A guess earns nothing and costs nothing; that it was written down before is what it is for. Whatever
+stands there, the notebook goes on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from .shown import show_pass
+
+__all__ = ["reply"]
+
+#: Characters of a guess that are said again.
+_LONGEST = 60
+
+
+def reply(name: str, guess: Any, found: Any, because: str = "", *, within: float = 0.0) -> None:
+    """Say whether a guess came true.
+
+    Args:
+        name: of the variable that holds the guess.
+        guess: as it stands there; None: there is none yet.
+        found: what came out: a number, a text, a truth value, a tuple of them in order, or a set.
+        because: a sentence on why, for whatever was guessed.
+        within: how far a number may be away and still count as guessed.
+    """
+    if guess is None:
+        show_pass(
+            f"`{name}` is still None. Write your guess first, run its cell and this one again: "
+            "what you have predicted stays longer than what you have read.",
+            right=False,
+        )
+        return
+    like = _unlike(guess, found)
+    if like:
+        what = f"`{name} = {_short(guess)}` cannot be compared: {like} is asked for."
+        show_pass(f"{what} It came out as {_said(found)}. {because}".rstrip(), right=False)
+        return
+    if _agree(guess, found, within):
+        near = "" if _said(guess) == _said(found) else f" Exactly: {_said(found)}."
+        text = f"You predicted {_said(guess)}, and that counts as right.{near}"
+        show_pass(f"{text} {because}".rstrip())
+        return
+    text = f"You predicted {_said(guess)}; it came out as {_said(found)}."
+    show_pass(f"{text} {because}".rstrip(), right=False)
+
+
+def _unlike(guess: Any, found: Any) -> str:
+    """The kind of thing that is asked for, where the guess is of another kind; or ""."""
+    if isinstance(found, (set, frozenset)):
+        fits = isinstance(guess, (set, frozenset, list, tuple)) and all(
+            not _unlike(one, next(iter(found))) for one in guess
+        )
+        return "" if fits else f"a set such as {_said(found)}, of any size,"
+    if isinstance(found, (tuple, list)):
+        fits = (
+            isinstance(guess, (tuple, list))
+            and len(guess) == len(found)
+            and not any(_unlike(one, other) for one, other in zip(guess, found))
+        )
+        return "" if fits else f"{len(found)} in a row, such as (..., ...),"
+    if isinstance(found, (bool, np.bool_)):
+        return "" if isinstance(guess, (bool, np.bool_)) else "True or False"
+    if isinstance(found, str):
+        return "" if isinstance(guess, str) else "a text between quotes"
+    number = isinstance(guess, (int, float, np.number)) and not isinstance(guess, bool)
+    return "" if number and math.isfinite(guess) else "a number"
+
+
+def _agree(guess: Any, found: Any, within: float) -> bool:
+    if isinstance(found, (set, frozenset)):
+        return set(map(_plain, guess)) == set(map(_plain, found))
+    if isinstance(found, (tuple, list)):
+        return all(_agree(one, other, within) for one, other in zip(guess, found))
+    if isinstance(found, (str, bool, np.bool_)):
+        return bool(_plain(guess) == _plain(found))
+    return bool(abs(guess - found) <= within + 1e-9)
+
+
+def _plain(value: Any) -> Any:
+    return value.strip().lower() if isinstance(value, str) else value
+
+
+def _said(value: Any) -> str:
+    """A guess or a result as one writes it in a sentence."""
+    if isinstance(value, (set, frozenset)):
+        return _several(sorted(value, key=str), "{}")
+    if isinstance(value, (tuple, list)):
+        return _several(value, "()")
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value))
+    if isinstance(value, str):
+        return _short(value.strip())
+    number = float(value)
+    return f"{number:.0f}" if abs(number) >= 100 else f"{number:.3g}"
+
+
+def _several(values: Collection[Any], brackets: str) -> str:
+    return f"{brackets[0]}{', '.join(map(_said, values))}{brackets[1]}"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
