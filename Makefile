@@ -95,7 +95,7 @@ site: $(READY) ## make the documentation in build/site (SOLUTIONS=1: the solved 
 	@echo "Open build/site/index.html"
 
 release: $(READY) ## make what a tag hands out in build/release: zip, wheel, site
-	@rm -rf build/release
+	@rm -rf build/release build/lib build/bdist.*
 	$(BIN)/python -m autograder.build.release_files build/release
 	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir build/release .
 	@$(MAKE) --no-print-directory site SOLUTIONS=1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import re
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,9 +15,9 @@ import pytest
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
-from autograder.build.beside import write_kit
 from autograder.build.build import BuildError, build, without_outputs
 from autograder.build.page import NEEDS_THE_KIT
+from autograder.build.release_files import lay_out
 from autograder.course.implementations import alternatives, misconceptions
 from autograder.course.lessons import Course, Lesson
 from autograder.course.release import read_manifest, release_in
@@ -273,15 +272,15 @@ def in_a_kernel(folder: Path, *sources: str) -> list[NotebookNode]:
 
 def test_a_lesson_that_is_handed_out_works_alone_with_its_own_kit(tmp_path: Path) -> None:
     """Also where another kit is installed, and with nothing else of this package."""
-    lesson = COURSE.lesson("03")
-    shutil.copytree(ROOT / "course" / lesson.folder, tmp_path / "lesson")
-    write_kit(tmp_path / "lesson")
+    lay_out(ROOT / "course", tmp_path)
+    assert release_in(tmp_path) == read_manifest(tmp_path)
+    folder = tmp_path / COURSE.lesson("03").folder
     hide = "import sys; sys.modules['autograder'] = None"
     setup = "from lesson_kit.earlier import softmax\nimport lesson_kit.checks, lesson_kit.figures"
     say = "print(lesson_kit.checks.__file__, softmax.__module__)"
-    *_, said = in_a_kernel(tmp_path / "lesson", hide, setup, say)
+    *_, said = in_a_kernel(folder, hide, setup, say)
     file, module = said.outputs[0].text.split()
-    assert Path(file) == tmp_path / "lesson" / "lesson_kit" / "checks.py"
+    assert Path(file) == folder / "lesson_kit" / "checks.py"
     assert module == "lesson_kit.earlier"
 
 

@@ -76,3 +76,39 @@ def tiny_course(folder: Path) -> Course:
     (lesson / "misconceptions.py").write_text(MISCONCEPTIONS)
     (lesson / "alternatives.py").write_text("")
     return Course.load(folder)
+
+
+#: A second lesson, which builds on the first.
+ENTRY = """
+[[lesson]]
+folder = "02-next"
+title = "Next"
+minutes = 5
+needs = ["01-tiny"]
+about = "What can be built on quadrupling."
+"""
+
+NEXT = (
+    '# %% tags=["setup"]\n'
+    "import numpy as np\n"
+    "from lesson_kit.earlier import quadruple\n"
+    "from lesson_kit.checks import assert_close, check_rng, checks_passed\n\n"
+    + head("octuple")
+    + 'def octuple(x):\n    """Eight times x."""\n    ### BEGIN SOLUTION\n'
+    "    return quadruple(x) + quadruple(x)\n    ### END SOLUTION\n\n"
+    + head("test_octuple", test=True, points=2)
+    + "x = check_rng().uniform(size=3)\n"
+    'assert_close(octuple(x), 2 * quadruple(x), "Is it eight times x?")\n'
+    'checks_passed("octuple")\n'
+)
+
+
+def two_lessons(folder: Path, text: str = NEXT) -> Course:
+    tiny_course(folder)
+    path = folder / "lessons" / "course.toml"
+    path.write_text(path.read_text() + ENTRY)
+    (folder / "lessons" / "02-next").mkdir()
+    (folder / "lessons" / "02-next" / "next.py").write_text(text)
+    (folder / "lessons" / "02-next" / "misconceptions.py").write_text("")
+    (folder / "lessons" / "02-next" / "alternatives.py").write_text("")
+    return Course.load(folder)

@@ -7,6 +7,7 @@ the new release. A text counts as the student's when no release holds it.
 from __future__ import annotations
 
 import copy
+import re
 from dataclasses import dataclass, field
 
 from nbformat import NotebookNode
@@ -14,6 +15,9 @@ from nbformat.corpus.words import generate_corpus_id
 
 from autograder.course.release import ReleasedCell, cells_of, digest_of_text
 from autograder.notebooks import grade_id, nbgrader_metadata
+
+#: The kit was a folder ``lesson`` once; what a student imports from it goes on working.
+_FORMER_KIT = re.compile(r"^(\s*from )lesson(?=\.\w+ import )", re.M)
 
 
 class CannotMerge(Exception):
@@ -107,7 +111,7 @@ class _Merging:
             before = self.base_by_name.get(name)
             if before is not None and before.text != digest_of_text(place.source):
                 self.result.notes.append(f"{name} starts differently now: read its card again")
-            place.source = cell.source
+            place.source = self._with_the_kit(cell.source)
             if "attachments" in cell:  # pictures pasted into a written answer
                 place["attachments"] = cell.attachments
             _take_outputs(cell, place)
@@ -126,7 +130,7 @@ class _Merging:
         if before is not None and place is not None and not grade_id(place):
             self.anchor = place
             if digest_of_text(place.source) == before.text:  # only the student changed it
-                mine = copy.deepcopy(cell)
+                mine = self._copied(cell)
                 self.cells[self._index(place)] = self.by_id[mine["id"]] = self.anchor = mine
                 self.added += 1
                 return
@@ -138,7 +142,7 @@ class _Merging:
         self._add(cell)
 
     def _add(self, cell: NotebookNode) -> None:
-        mine = copy.deepcopy(cell)
+        mine = self._copied(cell)
         mine.metadata.pop("nbgrader", None)  # a second cell of one name stops nbgrader
         if mine.get("id") is None or mine["id"] in {cell.get("id") for cell in self.cells}:
             mine["id"] = generate_corpus_id()
@@ -146,6 +150,18 @@ class _Merging:
         self.cells.insert(at, mine)
         self.anchor = mine
         self.added += 1
+
+    def _copied(self, cell: NotebookNode) -> NotebookNode:
+        mine = copy.deepcopy(cell)
+        mine.source = self._with_the_kit(mine.source)
+        return mine
+
+    def _with_the_kit(self, source: str) -> str:
+        text = _FORMER_KIT.sub(r"\1lesson_kit", source)
+        note = "`from lesson.` is `from lesson_kit.` now: changed in your cells"
+        if text != source and note not in self.result.notes:
+            self.result.notes.append(note)
+        return text
 
     def _index(self, cell: NotebookNode) -> int:
         return next(at for at, other in enumerate(self.cells) if other is cell)

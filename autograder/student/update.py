@@ -89,7 +89,7 @@ class Update:
 
     def last_lines(self, dry_run: bool) -> list[str]:
         """What the terminal says when all steps were said."""
-        lines = [f"left       {plain_line(name)}: not in the new release" for name in self.left]
+        lines = [f"left       {plain_line(text)} not in the new release" for text in self._left()]
         for what, why in ((REPLACED, "that you never changed"), (NEW, "that you did not have")):
             number = sum(step.what == what for step in self.steps)
             if number:
@@ -105,6 +105,14 @@ class Update:
                 "file and give it the old one's name."
             )
         return lines
+
+    def _left(self) -> Iterator[str]:
+        """The files that are left, those of one folder together."""
+        folders: dict[str, list[str]] = {}
+        for name in self.left:
+            folders.setdefault(name.rpartition("/")[0], []).append(name)
+        for folder, names in folders.items():
+            yield f"{names[0]}:" if len(names) == 1 else f"{len(names)} files in {folder}/:"
 
     def carry_out(self, say: Callable[[Step], None] = lambda step: None) -> None:
         """Do it.
