@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,27 @@ GUESS = "guess"
 
 #: The part of a test cell that students never see.
 HIDDEN = re.compile(r"^[^\n]*BEGIN HIDDEN TESTS.*?END HIDDEN TESTS[^\n]*\n?", re.S | re.M)
+
+
+#: A figure as :mod:`lesson_kit.figures` shows it: as HTML alone, which keeps its alternative text.
+_FIGURE = re.compile(r'<img alt="[^"]*" src="data:image/png;base64,([0-9A-Za-z+/=]*)">')
+
+
+def png_of(data: Mapping[str, Any]) -> str:
+    """The picture that an output shows, in base64; "" where it shows none.
+
+    Args:
+        data: of the output, by media type.
+    """
+    figure = _FIGURE.fullmatch(joined(data.get("text/html")))
+    return figure[1] if figure else joined(data.get("image/png"))
+
+
+def joined(value: Any) -> str:
+    """A text of an output, which a file may hold by lines."""
+    if isinstance(value, list):
+        value = "".join(part for part in value if isinstance(part, str))
+    return value if isinstance(value, str) else ""
 
 
 def nbgrader_metadata(cell: NotebookNode) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import nbformat
 
+from autograder.notebooks import png_of
+
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOK = ROOT / "solutions" / "01-attention-problem" / "attention_problem.ipynb"
 PICTURE = ROOT / "docs" / "alignment.png"
@@ -16,10 +18,10 @@ def last_figure() -> bytes:
     """The last figure of the lesson: the trained translator's attention map."""
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     images = [
-        output.data["image/png"]
+        png
         for cell in notebook.cells
         for output in cell.get("outputs", [])
-        if "image/png" in output.get("data", {})
+        if (png := png_of(output.get("data", {})))
     ]
     return base64.b64decode(images[-1])
 

@@ -197,8 +197,7 @@ class _Panel:
             plt.close(figure)
             what = html.escape(f"{type(error).__name__}: {error}")
             return f'<p role="status">{html.escape(name)} could not be drawn. {what}</p>'
-        _, image = as_image(figure, name)
-        return f'{image}<p role="status">{html.escape(said)}</p>'
+        return f'{as_image(figure, name)}<p role="status">{html.escape(said)}</p>'
 
 
 def _shown(panel: _Panel, control: _Slider | _Switches, pictures: Pictures, caption: str) -> None:
@@ -213,7 +212,7 @@ def _shown(panel: _Panel, control: _Slider | _Switches, pictures: Pictures, capt
 
     import ipywidgets
 
-    _, still = as_image(figure, alt)
+    still = as_image(figure, alt)
     moving = ipywidgets.HTML()
     kept: dict[str, str] = {}
 

@@ -21,7 +21,16 @@ from autograder.build.release_files import lay_out
 from autograder.course.implementations import alternatives, misconceptions
 from autograder.course.lessons import Course, Lesson
 from autograder.course.release import read_manifest, release_in
-from autograder.notebooks import HIDDEN, SETUP, grade_id, is_answer, is_test, is_written, tags
+from autograder.notebooks import (
+    HIDDEN,
+    SETUP,
+    grade_id,
+    is_answer,
+    is_test,
+    is_written,
+    png_of,
+    tags,
+)
 from lesson_kit.beside import DATA_FILE
 
 from .conftest import COURSE, ROOT
@@ -108,6 +117,9 @@ def test_solutions_hold_outputs(lesson: Lesson) -> None:
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert all(cell.execution_count for cell in code if cell.source.strip())
     assert any(cell.outputs for cell in code)
+    data = [output.data for cell in code for output in cell.outputs if "data" in output]
+    figures = [one for one in data if png_of(one)]
+    assert figures and all(one.keys() == {"text/html", "text/plain"} for one in figures)
     assert without_outputs(notebook) != notebook
 
 
@@ -227,7 +239,8 @@ def test_no_sentence_about_a_choice_can_be_read_in_course() -> None:
             assert choice.reason[:25] not in text
 
 
-STANDARD = {"numpy", "torch", "matplotlib", "seaborn", "IPython", *sys.stdlib_module_names}
+#: Pillow comes with matplotlib.
+STANDARD = {"numpy", "torch", "matplotlib", "PIL", "seaborn", "IPython", *sys.stdlib_module_names}
 
 
 @pytest.mark.parametrize("lesson", COURSE.lessons, ids=lambda lesson: lesson.folder)

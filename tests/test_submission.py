@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import json
 from pathlib import Path
@@ -14,6 +15,7 @@ from nbformat import NotebookNode
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
 from autograder.grade.submission import find_notebook, parse
+from autograder.marking.autograded import safe_outputs
 from autograder.notebooks import grade_id
 
 from .submissions import as_bytes, notebook_with
@@ -133,3 +135,18 @@ def test_a_solved_notebook_of_the_course_is_noticed(bundle: Bundle) -> None:
     cell.source = f"### BEGIN SOLUTION\n{cell.source}\n### END SOLUTION"
     (flag,) = [flag for flag in parse(as_bytes(notebook), bundle).flags if flag.kind == "solved"]
     assert "cell double holds the marks of the course's own solved notebook" in flag.words
+
+
+def test_a_figure_stands_in_the_autograded_notebook_as_a_picture_alone(bundle: Bundle) -> None:
+    """It came as HTML, of which nothing else is shown to whoever reads the notebook."""
+    picture = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
+    figure = f'<img alt="A line." src="data:image/png;base64,{picture}">'
+    notebook, _ = answered(bundle)
+    outputs = [
+        nbformat.v4.new_output("display_data", {"text/html": text, "text/plain": "A line."})
+        for text in (figure, f"{figure}<script>LIVE</script>", figure.replace("png;", "svg+xml;"))
+    ]
+    notebook.cells.append(nbformat.v4.new_code_cell("show(figure)", outputs=outputs))
+    (cell,) = (cell for cell in parse(as_bytes(notebook), bundle).cells if cell.outputs)
+    shown = [dict(output.data) for output in safe_outputs(cell)]
+    assert shown == [{"image/png": picture}, {"text/plain": "A line."}, {"text/plain": "A line."}]

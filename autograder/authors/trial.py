@@ -27,7 +27,7 @@ from autograder.diagnose import catalogue, idle
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, diagnose
 from autograder.diagnose.lock import Lock
 from autograder.diagnose.matrix import Matrix, Outcome, digest, digest_of_code, makers
-from autograder.notebooks import exercise_of
+from autograder.notebooks import exercise_of, png_of
 from lesson_kit.evidence import same
 
 __all__ = [
@@ -330,8 +330,7 @@ def execute(lesson: Lesson, folder: Path) -> float:
     count = 0
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
-            if "image/png" in output.get("data", {}):
+            if png := png_of(output.get("data", {})):
                 count += 1
-                data = base64.b64decode(output["data"]["image/png"])
-                (folder / f"figure-{count:02d}.png").write_bytes(data)
+                (folder / f"figure-{count:02d}.png").write_bytes(base64.b64decode(png))
     return seconds

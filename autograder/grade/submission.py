@@ -14,7 +14,7 @@ from autograder.grade import flags as kinds
 from autograder.grade import reasons
 from autograder.grade.flags import Flag
 from autograder.grade.names_bound import names_bound
-from autograder.notebooks import HIDDEN, grade_id
+from autograder.notebooks import HIDDEN, grade_id, joined, png_of
 from autograder.text import plain_line
 
 #: A notebook file, in bytes. One with many figures has a few million.
@@ -227,15 +227,13 @@ def _output(raw: dict[str, Any]) -> dict[str, Any]:
     data = raw.get("data")
     data = data if isinstance(data, dict) else {}
     return {
-        **{part: _joined(raw.get(part)) for part in ("output_type", "text", "ename", "evalue")},
-        "data": {part: _joined(data[part]) for part in ("text/plain", "image/png") if part in data},
+        **{part: _text(raw.get(part)) for part in ("output_type", "text", "ename", "evalue")},
+        "data": {"text/plain": _text(data.get("text/plain")), "image/png": _writable(png_of(data))},
     }
 
 
-def _joined(value: Any) -> str:
-    if isinstance(value, list):
-        value = "".join(part for part in value if isinstance(part, str))
-    return _writable(value) if isinstance(value, str) else ""
+def _text(value: Any) -> str:
+    return _writable(joined(value))
 
 
 def _writable(text: str) -> str:

@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 from autograder.course.bundle import Bundle
 from autograder.grade.result import Result
 from autograder.grade.submission import Cell
-from autograder.notebooks import grade_id, nbgrader_metadata
+from autograder.notebooks import grade_id, joined, nbgrader_metadata
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 MOST_TEXT = 20_000
@@ -160,18 +160,12 @@ def safe_outputs(cell: Cell) -> list[NotebookNode]:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, list):
-        value = "".join(part for part in value if isinstance(part, str))
-    return value[:MOST_TEXT] if isinstance(value, str) else ""
+    return joined(value)[:MOST_TEXT]
 
 
 def _png(value: Any) -> str:
-    if isinstance(value, list):
-        value = "".join(part for part in value if isinstance(part, str))
-    if not isinstance(value, str):
-        return ""
     try:
-        data = base64.b64decode("".join(value.split()), validate=True)
+        data = base64.b64decode("".join(joined(value).split()), validate=True)
     except (binascii.Error, ValueError):
         return ""
     return base64.b64encode(data).decode() if data.startswith(_PNG) else ""
