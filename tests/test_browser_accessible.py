@@ -79,9 +79,7 @@ def test_report(tmp_path: Path) -> None:
 def test_start_page_and_a_lesson(tmp_path: Path) -> None:
     course = handed_out(tmp_path)
     (tmp_path / "lab").mkdir()
-    shutil.copytree(
-        ROOT / "solutions" / LESSON.folder, course / LESSON.folder, ignore_dangling_symlinks=True
-    )
+    shutil.copytree(ROOT / "solutions" / LESSON.folder, course / LESSON.folder)
     # All cells of a notebook are on the page at once, not only those in sight.
     tracker = course / SETTINGS_FOLDER / "overrides.json"
     own = json.loads(tracker.read_text()) if tracker.exists() else {}

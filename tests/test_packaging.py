@@ -27,6 +27,7 @@ REQUIREMENTS = (
     *PYPROJECT["project"]["optional-dependencies"]["test"],
     *PYPROJECT["project"]["optional-dependencies"]["docs"],
 )
+PACKAGES = ("autograder", "lesson_kit")
 #: What conda-forge calls the build of torch without CUDA, and Playwright for Python.
 CONDA_NAMES = {"pytorch-cpu": "torch", "playwright-python": "playwright"}
 
@@ -148,9 +149,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         copy.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, copy)
-    shutil.copytree(
-        ROOT / "autograder", copy / "autograder", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    for name in PACKAGES:
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation"]
     command += ["--no-index", "--wheel-dir", str(folder), str(copy)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -165,7 +165,8 @@ def test_a_wheel_holds_the_package_and_nothing_of_the_lessons(wheel: Path) -> No
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
     package = {
         path.relative_to(ROOT).as_posix()
-        for path in (ROOT / "autograder").rglob("*")
+        for name in PACKAGES
+        for path in (ROOT / name).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert held == package
@@ -208,7 +209,7 @@ def test_an_installed_wheel_makes_a_class_of_a_course_that_is_named(
 def test_students_commands_need_nothing_that_only_linux_has() -> None:
     """Every module can be imported on Windows; what confines a box is imported when it does."""
     only_unix = {"fcntl", "grp", "pty", "pwd", "resource", "syslog", "termios"}
-    for path in (ROOT / "autograder").rglob("*.py"):
+    for path in (path for name in PACKAGES for path in (ROOT / name).rglob("*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.Import):
                 found = {one.name for one in node.names} & only_unix
