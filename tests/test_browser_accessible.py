@@ -75,6 +75,7 @@ def test_report(tmp_path: Path) -> None:
         nothing_wrong(page)
 
 
+@pytest.mark.long
 @needs_chromium
 def test_start_page_and_a_lesson(tmp_path: Path) -> None:
     course = handed_out(tmp_path)

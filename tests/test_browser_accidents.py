@@ -90,6 +90,7 @@ def lesson(tmp_path: Path) -> Iterator[Opened]:
         assert not browser.asked_outside
 
 
+@pytest.mark.long
 @needs_chromium
 def test_every_accident_is_told_calmly(lesson: Opened) -> None:
     page = lesson.page

@@ -24,6 +24,7 @@ LONG = "$$" + "+".join(f"x_{{{n}}}" for n in range(40)) + "$$"
 TALL = "Z" + "\u0301" * 400
 
 
+@pytest.mark.long
 @needs_chromium
 @pytest.mark.parametrize(("answer", "beside"), [(LONG, "aside"), (TALL, "section h2")])
 def test_the_page_of_mark(answer: str, beside: str, tmp_path: Path) -> None:
@@ -46,6 +47,7 @@ def test_the_page_of_mark(answer: str, beside: str, tmp_path: Path) -> None:
         assert seen[0] == seen[1]
 
 
+@pytest.mark.long
 @needs_chromium
 def test_a_page_of_feedback(tmp_path: Path) -> None:
     place = tmp_path / "source" / "01-tiny"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import expect
 
 from .accessible import violations
@@ -33,6 +34,7 @@ switches(lamps, "lamps", ["left", "right"], pictures={"both": (True, True)}, cap
 #"""
 
 
+@pytest.mark.long
 @needs_chromium
 def test_a_slider_moves_by_keyboard_and_says_what_is_to_be_seen(tmp_path: Path) -> None:
     text = LESSON.replace('raise RuntimeError("a demonstration is not', MOVES).replace(

@@ -108,6 +108,7 @@ def mark(page: Page, formgrader: FrameLocator, given: str, comment: str) -> None
         assert answer.value.ok
 
 
+@pytest.mark.long
 @needs_chromium
 def test_autograde_mark_and_generate_feedback(folder: ClassFolder, tmp_path: Path) -> None:
     with jupyter_lab(folder.root, tmp_path) as lab, window(1500, 800) as browser:

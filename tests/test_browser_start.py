@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from autograder.build.start_page import SETTINGS_FOLDER, START_FILE
@@ -35,6 +36,7 @@ def follow(page: Page, link: Locator, target: Locator) -> None:
             return
 
 
+@pytest.mark.long
 @needs_chromium
 def test_it_says_where_to_go_on_and_leads_to_what_is_left(tmp_path: Path) -> None:
     course = handed_out(tmp_path)

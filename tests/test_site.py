@@ -91,6 +91,7 @@ def test_no_line_of_a_solution_is_in_the_site(site: Path) -> None:
     assert given_away(site) == set()
 
 
+@pytest.mark.long
 def test_with_the_switch_the_solved_lessons_are_there(tmp_path: Path) -> None:
     site = build(tmp_path, "--tag", "solutions")
     built = [one for one in COURSE.lessons if (ROOT / "solutions" / one.folder).is_dir()]
