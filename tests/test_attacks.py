@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import hashlib
 import json
@@ -18,12 +19,15 @@ from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
+from autograder.box.boxes import Boxes
+from autograder.box.sandbox import NONE
 from autograder.build.build import write_source
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.gradebook import open_gradebook, record
 from autograder.classroom.grades_file import GradedSubmission, table
 from autograder.classroom.new_class import new_class
 from autograder.course.bundle import Bundle, TestCell
+from autograder.grade.grading import grade
 from autograder.grade.result import Result
 from autograder.marking.feedback import feedback_page
 from autograder.marking.grade_class import grade_class
@@ -137,6 +141,15 @@ def test_an_attack_earns_its_due_and_touches_nobody(
     assert fingerprint(outside, ROOT / "autograder") == before
     assert not left_behind(outside)
     assert points(graded(bundle, notebook_with(bundle))) == FULL, "the next student suffers"
+
+
+def test_a_leak_in_the_box_would_be_seen(bundle: Bundle, outside: Path) -> None:
+    """Without a sandbox the attack that reads what is outside gets it, and says so."""
+    (attack,) = [one for one in CORPUS if one.name == "read the class"]
+    with contextlib.closing(Boxes(NONE)) as open_boxes:
+        data = attack.make(bundle, outside)
+        verdict = grade(data, bundle, make_box=open_boxes.start, seed=1, limits=attack.limits)
+    assert "GOT" in explained(verdict) and SECRET in explained(verdict)
 
 
 @pytest.mark.parametrize("attack", sampled(HONEST), ids=name)

@@ -34,6 +34,7 @@ from autograder.notebooks import (
 from lesson_kit.beside import DATA_FILE
 
 from .conftest import COURSE, ROOT
+from .generated import drifted, files, without_alternative_text
 from .telling import BOILERPLATE, hidden_regions, solution_regions, telling_lines
 from .tiny import COURSE_TOML, LESSON, MISCONCEPTIONS, tiny_course
 
@@ -54,18 +55,15 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return into
 
 
-def files(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and "__pycache__" not in path.parts and ".ipynb_" not in str(path):
-            yield path.relative_to(folder)
-
-
 @pytest.mark.parametrize("top", ["course", "solutions"])
 def test_generated_files_match_their_source(built: Path, top: str) -> None:
-    assert list(files(ROOT / top)) == list(files(built / top)), "run `make course`"
-    for name in files(built / top):
-        kept, made = ((folder / top / name).read_bytes() for folder in (ROOT, built))
-        assert kept == made, f"{top}/{name} differs from its source; run `make course`"
+    assert drifted(ROOT / top, built / top) == [], "they differ; run `make course`"
+
+
+@pytest.mark.parametrize("lesson", COURSE.lessons, ids=lambda lesson: lesson.folder)
+def test_every_picture_of_a_solved_notebook_is_told_in_words(lesson: Lesson) -> None:
+    path = ROOT / "solutions" / lesson.folder / f"{lesson.notebook_name}.ipynb"
+    assert without_alternative_text(nbformat.read(path, as_version=4)) == []
 
 
 def test_the_manifest_is_that_of_the_released_files() -> None:

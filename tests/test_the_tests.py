@@ -30,7 +30,7 @@ RIGHT = [(lesson, one) for lesson in COURSE.lessons for one in alternatives(less
 
 def label(value: object) -> str:
     if isinstance(value, Lesson):
-        return value.folder[:2]
+        return value.folder
     assert isinstance(value, Implementation)
     return f"{value.exercise}-{value.name}"
 

@@ -35,7 +35,7 @@ from autograder.build.stubs import ClearSolutionsAndAnswers
 from autograder.course.course_progress import LESSON
 from autograder.course.lessons import CATALOGUE_FILE, Course, Lesson
 from autograder.course.release import record_release
-from autograder.diagnose.catalogue import catalogue, lock
+from autograder.diagnose.catalogue import catalogue, lock, look_at, not_locked
 from autograder.diagnose.diagnosis import to_json
 from autograder.errors import WrongUse
 from autograder.files import LEFT_BY_TOOLS
@@ -157,6 +157,11 @@ def build(course: Course, into: Path, say: Say = print, only: str | None = None)
     kept_in, kept_work = keep_own_work(into / "course", folder, datetime.now())
     if kept_work:
         say(f"course/ was worked in; a copy of that is in {kept_in}: {', '.join(kept_work)}")
+    waiting = not_locked(lessons)
+    if len(waiting) > 1:
+        say(f"known mistakes of {len(waiting)} lessons are looked at, on all cores")
+        for looked_at in look_at(waiting):
+            say(f"{looked_at.folder}: its known mistakes")
     built: list[str] = []
     refused: list[str] = []
     for lesson in lessons:
