@@ -10,8 +10,8 @@ from __future__ import annotations
 import base64
 import copy
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,6 +28,7 @@ from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, diagnose
 from autograder.diagnose.lock import Lock
 from autograder.diagnose.matrix import Matrix, Outcome, digest, digest_of_code, makers
 from autograder.notebooks import exercise_of, png_of
+from autograder.processes import processes
 from lesson_kit.evidence import same
 
 __all__ = [
@@ -271,7 +272,7 @@ def try_all(
         seeds: see :func:`trial`; with seeds of your own nothing is written.
         anew: compute all of it, whatever is kept.
     """
-    with ProcessPoolExecutor(initializer=torch.set_num_threads, initargs=(1,)) as pool:
+    with processes(begin=partial(torch.set_num_threads, 1)) as pool:
         tasks = [pool.submit(_tried, lesson, name, seeds, anew) for lesson, name in wanted]
         held: dict[str, tuple[str, tuple[int, int]]] = {}
         for place, (task, (lesson, name)) in enumerate(zip(tasks, wanted)):

@@ -5,17 +5,15 @@ Both are executors of ``concurrent.futures``; a task needs nothing but itself.
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor
 from contextlib import contextmanager
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import wait as wait_for
+from multiprocessing import get_context
 
 from autograder.errors import WrongUse
 from autograder.grade.result import Result
 from autograder.grade.task import Task
+from autograder.processes import processes
 
 #: Seconds to wait for a Dask scheduler.
 CONNECT_SECONDS = 15
@@ -33,21 +31,8 @@ def local(workers: int) -> Iterator[Executor]:
     """
     context = get_context("forkserver")
     context.set_forkserver_preload(["autograder.grade.worker"])
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_the_grader) as pool:
+    with processes(workers, context=context) as pool:
         yield pool
-
-
-def _end_with_the_grader() -> None:
-    """In a worker: end, with its zygote, when the process that grades is gone."""
-    grader = parent_process()
-    if grader is None:
-        return
-
-    def watch() -> None:
-        wait_for([grader.sentinel])
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 @contextmanager
