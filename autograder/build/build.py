@@ -20,7 +20,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbgrader.converters import BaseConverter, GenerateAssignment, GenerateSolution
 from nbgrader.coursedir import CourseDirectory
-from nbgrader.preprocessors import ClearSolutions, Execute
+from nbgrader.preprocessors import ClearSolutions, Execute, SaveCells
 from traitlets.config import Config
 
 from autograder.build.alembic import put_alembic_on_path
@@ -30,6 +30,7 @@ from autograder.build.kept_outputs import take_outputs
 from autograder.build.own_work import keep_own_work
 from autograder.build.page import as_page
 from autograder.build.ran_through import what_stopped
+from autograder.build.save_cells import SaveCellsAtOnce
 from autograder.build.start_page import write_start_page
 from autograder.build.stubs import ClearSolutionsAndAnswers
 from autograder.course.course_progress import LESSON
@@ -92,9 +93,9 @@ def generate_release(config: Config, assignment: str) -> None:
         BuildError: nbgrader refused the notebook.
     """
     config = Config(config)
+    ours = {ClearSolutions: ClearSolutionsAndAnswers, SaveCells: SaveCellsAtOnce}
     config.GenerateAssignment.preprocessors = [
-        ClearSolutionsAndAnswers if step is ClearSolutions else step
-        for step in GenerateAssignment.preprocessors.default_args[0]
+        ours.get(step, step) for step in GenerateAssignment.preprocessors.default_args[0]
     ]
     _convert(GenerateAssignment, config, assignment)
 
