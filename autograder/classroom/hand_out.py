@@ -23,6 +23,7 @@ def release(folder: ClassFolder, assignment: str) -> None:
     place = lies_in(folder, assignment)
     config = nbgrader_config(folder.root, folder.db_url)
     config.CourseDirectory.release_directory = place.parent.name
+    config.CheckCellMetadata.enabled = False  # slow; the build has asked the same of these cells
     generate_release(config, assignment)
     data = place / DATA_FILE
     if when == WHEN_GRADED and data.exists():

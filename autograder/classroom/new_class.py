@@ -5,18 +5,26 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, wait
+from functools import partial
 from pathlib import Path
+
+import torch
 
 from autograder.build.build import NEVER_RELEASED, write_source
 from autograder.classroom.folder import AT_ONCE, ClassError, ClassFolder
+from autograder.classroom.gradebook import open_gradebook
 from autograder.classroom.hand_out import release
 from autograder.classroom.late import TO_BEGIN_WITH, LatePolicy
 from autograder.classroom.new_gradebook import begin_gradebook
 from autograder.classroom.roster import Roster
 from autograder.course.lessons import Course
-from autograder.diagnose.catalogue import look_at, not_locked
 from autograder.files import write_whole
 from autograder.grade.limits import Limits
+from autograder.processes import processes
+
+#: Seconds after which it is said what the first lesson waits for.
+LONG = 10.0
 
 _NBGRADER_CONFIG = '''\
 """nbgrader's settings of this class; its commands, Formgrader and exchange read them.
@@ -171,16 +179,11 @@ def new_class(
 
     Raises:
         ClassError: the folder holds something already; nothing is touched.
+        LessonError, BuildError: a lesson cannot be released.
     """
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise ClassError(f"{root} exists and is not empty; choose a new folder for the class")
-    waiting = not_locked(course.lessons)
-    if len(waiting) > 1:  # of a course that was changed and not built
-        say(f"known mistakes of {len(waiting)} lessons: some minutes, and only this first time")
-        for lesson in look_at(waiting):
-            say(f"{lesson.folder}: its known mistakes are looked at")
-    for lesson in course.lessons:
-        write_source(lesson, root / "source" / lesson.folder)
+    (root / "source").mkdir(parents=True)
     (root / "submitted").mkdir()
     (root / "nbgrader_config.py").write_text(
         _NBGRADER_CONFIG.format(course_id=root.resolve().name, ignore=list(NEVER_RELEASED)),
@@ -200,10 +203,34 @@ def new_class(
     write_whole(root / "roster.csv", (roster or Roster()).as_csv())
     made = ClassFolder.open(root)
     begin_gradebook(made.db_url)
-    for lesson in course.lessons:
-        say(f"{lesson.folder}: released")
-        release(made, lesson.folder)
+    with open_gradebook(made.db_url):  # makes its tables, once
+        pass
+    with processes(begin=partial(_begin, course, made)) as workers:
+        lessons = [workers.submit(_make, name) for name in names]
+        if not wait(lessons, LONG, FIRST_COMPLETED).done:
+            say("known mistakes that nobody has looked at here yet take some minutes, once")
+        for name, lesson in zip(names, lessons):
+            lesson.result()
+            say(f"{name}: released")
     return made
+
+
+_making: tuple[Course, ClassFolder]
+
+
+def _begin(course: Course, made: ClassFolder) -> None:
+    """In a worker: what it makes lessons of, with one thread beside as many workers as cores."""
+    global _making
+    _making = course, made
+    torch.set_num_threads(1)
+
+
+def _make(name: str) -> None:
+    """In a worker: write a lesson's source, with the evidence of its known mistakes, and release
+    it."""
+    course, made = _making
+    write_source(course.lesson(name), made.root / "source" / name)
+    release(made, name)
 
 
 def _as_toml(settings: Limits | LatePolicy) -> str:

@@ -70,12 +70,14 @@ def new_class(
 
     Every lesson is released in it, or those that are named.
     """
-    from autograder.classroom import new_class as making
+    from autograder.course.reading import lessons_read
 
     members = _roster(roster, column)
     whole = course_at(course)
     named = {one.folder for one in lessons_of(whole, lesson)}
     taught = replace(whole, lessons=tuple(one for one in whole.lessons if one.folder in named))
+    with lessons_read(taught):
+        from autograder.classroom import new_class as making  # takes seconds, too
     made = making.new_class(taught, folder, roster=members, short_answers=short_answers)
     print(f"The class is at {made.root}.")
     print(f"Hand out {made.root}/release/, collect into {made.root}/submitted/STUDENT/ASSIGNMENT/")
