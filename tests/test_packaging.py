@@ -147,10 +147,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The package as `pip wheel` makes it, from a copy: building leaves files behind."""
     folder = tmp_path_factory.mktemp("wheel")
     copy = folder / "copy"
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         copy.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, copy)
-    for name in PACKAGES:
+    for name in (*PACKAGES, "etc"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation"]
     command += ["--no-index", "--wheel-dir", str(folder), str(copy)]
@@ -170,7 +170,8 @@ def test_a_wheel_holds_the_package_and_nothing_of_the_lessons(wheel: Path) -> No
         for path in (ROOT / name).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    assert held == package
+    data = {path.relative_to(ROOT).as_posix() for path in (ROOT / "etc").rglob("*.py")}
+    assert {re.sub(r"^[^/]*\.data/data/", "", name) for name in held} == package | data
 
 
 def test_an_installed_wheel_makes_a_class_of_a_course_that_is_named(
@@ -205,6 +206,23 @@ def test_an_installed_wheel_makes_a_class_of_a_course_that_is_named(
     assert (tmp_path / "class" / "release" / "01-tiny" / "tiny.ipynb").exists()
     again = autograder("new-class", "of-another", "--course", "class")
     assert again.returncode == 2 and "course.toml is missing" in again.stderr
+
+
+def test_a_kernel_leaves_out_the_one_warning_that_nobody_can_act_on() -> None:
+    """The settings of kernels came with the package, also with an editable installation."""
+    code = """
+import nbformat
+from nbclient import NotebookClient
+cell = "import logging; logging.getLogger('IPKernelApp').warning('another warning')"
+notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell)])
+NotebookClient(notebook, startup_timeout=300, timeout=300).execute()
+shown = [output.text for output in notebook.cells[0].outputs]
+print(shown)
+"""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "another warning" in done.stdout + done.stderr
+    assert "encryption" not in done.stdout + done.stderr, "run `make setup` again"
 
 
 def test_students_commands_need_nothing_that_only_linux_has() -> None:
