@@ -57,16 +57,19 @@ course: $(TESTS) ## make course/ and solutions/ from lessons/
 	$(BIN)/autograder build
 	@$(BIN)/python docs/take_picture.py
 
-demo: $(READY) ## build the course and grade the demonstration class
-	@echo "== Building the course (solved notebooks that did not change are not run again)"
-	$(BIN)/autograder build
-	@$(BIN)/python docs/take_picture.py
-	@echo "== Making the demonstration class in demo-class/ (an earlier one is replaced)"
-	$(BIN)/python demo/make_class.py demo-class
-	@echo "== Grading it"
-	-@$(BIN)/autograder doctor
-	@tier=$$($(BIN)/autograder doctor --tier) \
-	  && $(BIN)/autograder grade demo-class --workers $(WORKERS) --sandbox $$tier
+demo: $(READY) ## grade a demonstration class, and say which pages to open
+	@echo "== A class with three lessons in demo-class/ (an earlier one is replaced)"
+	@$(BIN)/python demo/make_class.py demo-class
+	@echo "== Grading what they handed in: autograder grade demo-class"
+	@tier=$$($(BIN)/autograder doctor --tier) || exit; \
+	  [ $$tier != none ] || $(BIN)/autograder doctor; \
+	  $(BIN)/autograder grade demo-class --workers $(WORKERS) --sandbox $$tier
+	@echo "== What the class can and cannot do: autograder report demo-class"
+	@$(BIN)/autograder report demo-class
+	@echo "== Open these pages in a browser:"
+	@echo "demo-class/report.html  what the class can do, and which mistakes it made"
+	@echo "demo-class/feedback/edsger/02-query-key-value/query_key_value.html  two mistakes, named"
+	@echo "demo-class/feedback/leonhard/02-query-key-value/query_key_value.html  points without answers?"
 
 lab: $(MODEL) ## open the course in JupyterLab
 	$(BIN)/jupyter lab course --LabApp.default_url=/lab/tree/start.ipynb \
