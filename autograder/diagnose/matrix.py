@@ -22,7 +22,7 @@ from functools import cache
 from importlib import import_module, metadata
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import threadpoolctl
 import torch
@@ -34,10 +34,12 @@ from autograder.course.lessons import Lesson, is_side_condition
 from autograder.course.libraries import setup_of
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED
 from autograder.diagnose.idle import BOXES
-from autograder.diagnose.plain_run import PlainRun
 from autograder.diagnose.result_cache import ResultCache
 from autograder.notebooks import exercise_of, nbgrader_metadata
 from lesson_kit.evidence import Evidence, evidence_of
+
+if TYPE_CHECKING:
+    from autograder.diagnose.plain_run import PlainRun
 
 __all__ = ["MAKE_VALUES", "Matrix", "Outcome", "digest", "digest_of_code", "machine", "makers"]
 
@@ -133,6 +135,8 @@ class Matrix:
     def run(self) -> PlainRun:
         """The solved lesson, run when it is first asked for."""
         if self._run is None:
+            from autograder.diagnose.plain_run import PlainRun  # brings all that notebooks import
+
             self._run = self._stack.enter_context(PlainRun(self.lesson))
         return self._run
 
