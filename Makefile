@@ -18,11 +18,17 @@ WORKERS ?= 2
 TESTERS ?= 3
 # make test NO_SKIPS=1: a test that is skipped fails, as where everything is installed.
 NO_SKIPS ?=
+PYTEST = $(BIN)/pytest -n $(TESTERS) --dist worksteal -r s $(if $(NO_SKIPS),--no-skips)
+# The files of which make test takes a sixteenth, which the commit chooses.
+SAMPLED := $(shell grep -ls 'sampled(' tests/test_*.py)
+# make check LESSON=02 EXERCISE=softmax
+LESSON ?=
+EXERCISE ?=
 # make site SOLUTIONS=1 shows the solved lessons.
 SOLUTIONS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests demo test test-long bench mutants lab course site release \
+.PHONY: help setup setup-tests demo check test test-long bench mutants lab course site release \
   screenshots clean
 
 help: ## list these commands
@@ -75,28 +81,37 @@ lab: $(MODEL) ## open the course in JupyterLab
 	$(BIN)/jupyter lab course --LabApp.default_url=/lab/tree/start.ipynb \
 	  --LabApp.app_settings_dir="$(CURDIR)/course/.jupyterlab"
 
-test: $(TESTS) ## run every check
-	@echo "== 1 of 5: ruff"
+check: $(TESTS) ## prove what you change, in minutes: LESSON=02 EXERCISE=softmax narrow it
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	@echo "== 2 of 5: types"
+ifneq ($(LESSON)$(EXERCISE),)
+	$(BIN)/autograder lint $(LESSON) $(if $(EXERCISE),--exercise $(EXERCISE))
+	$(BIN)/autograder trial $(LESSON) $(if $(EXERCISE),--exercise $(EXERCISE))
+else
 	$(BIN)/mypy
-	@echo "== 3 of 5: nbval re-runs every solved notebook and compares the stable outputs"
+	$(BIN)/autograder lint --changed
+	$(BIN)/autograder trial --changed
+	$(PYTEST) -m 'not long and not course' tests
+endif
+
+test: $(TESTS) ## prove a change: every kind of promise, many of them on a sample
+	@echo "== 1 of 4: ruff"
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	@echo "== 2 of 4: types"
+	$(BIN)/mypy
+	@echo "== 3 of 4: nbval re-runs every solved notebook and compares the stable outputs"
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --nbval --nbval-sanitize-with tests/nbval.cfg -r s \
 	  $(if $(NO_SKIPS),--no-skips) solutions
-	@echo "== 4 of 5: the same with the kernels of other processors, and with two threads"
-	$(BIN)/python -m tests.other_processors
-	@echo "== 5 of 5: the tests, and the tests of the tests"
-	@$(BIN)/autograder evidence > $(VENV)/.mistakes # what the tests compare with, once
-	$(BIN)/pytest -n $(TESTERS) --dist worksteal --durations 10 -r s -m 'not long' \
-	  $(if $(NO_SKIPS),--no-skips) tests
+	@echo "== 4 of 4: the tests, and the tests of the tests"
+	$(PYTEST) --durations 10 -m 'not long' tests
 
-test-long: $(TESTS) ## run the tests that take too long for every change
-	@$(BIN)/autograder evidence > $(VENV)/.mistakes
-	$(BIN)/pytest -n $(TESTERS) --dist worksteal --durations 10 -r s -m long tests
-	@echo "== Every misconception in a box of its own"
-	AUTOGRADER_TEST_EIGHTH=all $(BIN)/pytest -n $(TESTERS) --dist worksteal -r s \
-	  -k test_every_misconception tests/test_the_tests.py
+test-long: $(TESTS) ## prove everything, all attacks and other processors among it: hours
+	$(PYTEST) --durations 10 -m long tests
+	@echo "== All of which make test takes a sample"
+	AUTOGRADER_TEST_SHARD=all $(PYTEST) -m 'not long' $(SAMPLED)
+	@echo "== The solved notebooks with the kernels of other processors, and with two threads"
+	$(BIN)/python -m tests.other_processors
 	@echo "== Diagnoses on the inputs of five seeds"
 	$(BIN)/autograder mutants
 

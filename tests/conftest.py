@@ -54,6 +54,13 @@ def pytest_report_header() -> str:
     return f"sampled: shard {chosen} of {SHARDS} (again with {SHARD}={chosen}; all: {SHARD}=all)"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what asks something of the lessons themselves, and not of the engine alone."""
+    for item in items:
+        if isinstance(item, pytest.Function) and hasattr(item.module, "COURSE"):
+            item.add_marker("course")
+
+
 def sampled(cases: Sequence[Case]) -> list[Case]:
     """The cases of this shard; all if all are asked for."""
     chosen = os.environ[SHARD]

@@ -11,6 +11,7 @@ import click
 from autograder.cli.options import (
     COUNT,
     PATH,
+    changed_option,
     command,
     course_at,
     course_option,
@@ -53,10 +54,16 @@ def build(
 @command(example="03", statuses={0: "nothing found", 1: "something found"})
 @lessons_argument
 @exercise_option
+@changed_option
 @course_option
 @json_option("print what was found as JSON")
 def lint(
-    *, lesson: tuple[str, ...], exercise: tuple[str, ...], course: Path | None, as_json: bool
+    *,
+    lesson: tuple[str, ...],
+    exercise: tuple[str, ...],
+    changed: bool,
+    course: Path | None,
+    as_json: bool,
 ) -> int:
     """Find the mistakes that authors of exercises make.
 
@@ -64,9 +71,11 @@ def lint(
     """
     from autograder.authors import lint as linting
 
-    chosen = exercises_of(course_at(course), lesson, exercise)
-    lessons = list(dict.fromkeys(its_lesson for its_lesson, _ in chosen))
-    remarks = [text for lesson in lessons for text in linting.lint(lesson, exercise)]
+    chosen: dict[Lesson, list[str]] = {}
+    for its_lesson, name in exercises_of(course_at(course), lesson, exercise, changed=changed):
+        chosen.setdefault(its_lesson, []).append(name)
+    lessons = list(chosen)
+    remarks = [text for lesson, names in chosen.items() for text in linting.lint(lesson, names)]
     if as_json:
         print_json({"lessons": [lesson.folder for lesson in lessons], "found": remarks})
     else:
@@ -80,7 +89,7 @@ def lint(
 )
 @lessons_argument
 @exercise_option
-@click.option("--changed", is_flag=True, help="only exercises that changed since all of it held")
+@changed_option
 @click.option("--anew", is_flag=True, help="compute everything again, whatever is kept")
 @click.option("--seeds", type=COUNT, metavar="N", help="try right answers on so many inputs")
 @click.option(
@@ -106,10 +115,7 @@ def trial(
     """
     from autograder.authors import trial as trying
 
-    chosen = exercises_of(course_at(course), lesson, exercise)
-    if changed:
-        waiting = {its_lesson: trying.unproved(its_lesson) for its_lesson, _ in chosen}
-        chosen = [(its_lesson, name) for its_lesson, name in chosen if name in waiting[its_lesson]]
+    chosen = exercises_of(course_at(course), lesson, exercise, changed=changed)
     if execute is not None:
         for its_lesson in dict.fromkeys(its_lesson for its_lesson, _ in chosen):
             folder = execute if len(lesson) == 1 else execute / its_lesson.folder

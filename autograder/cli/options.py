@@ -87,6 +87,11 @@ exercise_option = click.option(
     "--exercise", multiple=True, metavar="NAME", help="only this one; may be given again"
 )
 
+#: Lets a command be about exercises that changed, as ``changed``; see :func:`exercises_of`.
+changed_option = click.option(
+    "--changed", is_flag=True, help="only exercises of which the lock does not say: proved"
+)
+
 #: Lets a command be about some of the assignments.
 assignments_option = click.option(
     "--assignment", multiple=True, metavar="NAME", help="only this one; may be given again"
@@ -145,9 +150,19 @@ def lessons_of(course: Course, names: tuple[str, ...]) -> list[Lesson]:
 
 
 def exercises_of(
-    course: Course, lessons: tuple[str, ...], exercises: tuple[str, ...]
+    course: Course,
+    lessons: tuple[str, ...],
+    exercises: tuple[str, ...],
+    *,
+    changed: bool = False,
 ) -> list[tuple[Lesson, str]]:
     """Exercises that were named, with their lessons; all of the lessons when none was.
+
+    Args:
+        course: that holds them.
+        lessons: by their names; all when none is named.
+        exercises: by their names; all when none is named.
+        changed: only those of which the lesson's lock does not say that they were proved.
 
     Raises:
         LessonError: the course has no such lesson, or none of the lessons such an exercise.
@@ -159,4 +174,12 @@ def exercises_of(
         if wanted not in [name for _, name in there]:
             names = ", ".join(name for _, name in there)
             raise LessonError(f"there is no exercise {wanted!r}; there are {names}")
-    return [(lesson, name) for lesson, name in there if not exercises or name in exercises]
+    chosen = [(lesson, name) for lesson, name in there if not exercises or name in exercises]
+    if changed:
+        from autograder.authors.trial import unproved
+
+        waiting = {
+            lesson: unproved(lesson) for lesson in dict.fromkeys(lesson for lesson, _ in chosen)
+        }
+        chosen = [(lesson, name) for lesson, name in chosen if name in waiting[lesson]]
+    return chosen
