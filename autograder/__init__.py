@@ -10,7 +10,7 @@ downward only; ``[tool.importlinter]`` in pyproject.toml holds the floors, and a
     diagnose                         which known mistake it is
     box        course                student code, confined; the course as its authors write it
     lesson                           what travels with a notebook
-    errors  text  files  tables  notebooks
+    errors  text  files  tables  notebooks  limited_process
 
 docs/architecture.md walks through it: a submission to its grade, a lesson to a student's folder,
 a misconception to its sentence.

@@ -201,7 +201,7 @@ def not_yet_right(exercise: str) -> str:
 def _names(source: str) -> set[str]:
     try:
         return {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return set()
 
 

@@ -12,8 +12,9 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-__all__ = ["all_stand_in", "claims"]
+__all__ = ["Words", "all_stand_in", "claims", "words_of"]
 
 _CODE = re.compile(r"`([^`]*)`")
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -22,6 +23,8 @@ _AXES = re.compile(r"\b(?:axis|axes|dim|place) (\d)\b(?: and (\d)\b)?")
 _AXIS = "axis "
 #: Numbers that also stand in sentences which say nothing of the answer's own.
 _EVERYWHERE = frozenset({"0", "1", "2"})
+#: Signs and powers in a number.
+_DEEPEST = 8
 
 
 def claims(sentence: str, wrong: str, right: str) -> tuple[str, ...]:
@@ -44,12 +47,19 @@ def claims(sentence: str, wrong: str, right: str) -> tuple[str, ...]:
     )
 
 
-def all_stand_in(source: str, words: Sequence[str]) -> bool:
+class Words(NamedTuple):
+    """The names of a program, and its numbers: those with a sign with it."""
+
+    names: frozenset[str] = frozenset()
+    numbers: frozenset[float] = frozenset()
+
+
+def all_stand_in(program: str | Words, words: Sequence[str]) -> bool:
     """Whether what :func:`claims` gave all stands in a program; numbers however they are written,
     and with any sign if they are no axes."""
     if not words:
         return True
-    names, numbers = _names(source), _numbers(source)
+    names, numbers = words_of(program) if isinstance(program, str) else program
     sizes = {abs(number) for number in numbers}
 
     def stands(word: str) -> bool:
@@ -60,44 +70,46 @@ def all_stand_in(source: str, words: Sequence[str]) -> bool:
     return all(map(stands, words))
 
 
-def _names(source: str) -> set[str]:
+def words_of(source: str) -> Words:
+    """The words of a program; of what is no Python those that can be read."""
     names: set[str] = set()
     with contextlib.suppress(tokenize.TokenError, SyntaxError):
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
             if token.type == tokenize.NAME:
                 names.add(token.string)
-    return names
-
-
-def _numbers(source: str) -> set[float]:
-    """Its numbers, those with a sign with it."""
     try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return set()
-    return set(_numbers_in(tree))
+        numbers = frozenset(_numbers(ast.parse(source)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        numbers = frozenset()
+    return Words(frozenset(names), numbers)
 
 
-def _numbers_in(node: ast.AST) -> Iterator[float]:
-    number = _number(node)
-    if number is not None:
-        yield number
-        return
-    for inner in ast.iter_child_nodes(node):
-        yield from _numbers_in(inner)
+def _numbers(tree: ast.AST) -> Iterator[float]:
+    waiting = [tree]  # and no function that calls itself: a sum may have a thousand terms
+    while waiting:
+        node = waiting.pop()
+        number = _number(node)
+        if number is None:
+            waiting += ast.iter_child_nodes(node)
+        else:
+            yield number
 
 
-def _number(node: ast.AST) -> float | None:
-    """A number as a program writes it: 1e4, 10000, -1, 10 ** 4."""
+def _number(node: ast.AST, depth: int = 0) -> float | None:
+    """A number as a program writes it: 1e4, 10000, -1, 10 ** 4. What is beyond all floats, or
+    deeper than anybody writes it, is none."""
     if isinstance(node, ast.Constant):
         if isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
-            return float(node.value)
+            with contextlib.suppress(OverflowError):
+                return float(node.value)
+    elif depth > _DEEPEST:
         return None
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        number = _number(node.operand)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        number = _number(node.operand, depth + 1)
         return None if number is None else -number
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
-        base, exponent = _number(node.left), _number(node.right)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+        base, exponent = _number(node.left, depth + 1), _number(node.right, depth + 1)
         if base is not None and exponent is not None and base > 0 and abs(exponent) < 100:
-            return float(base**exponent)
+            with contextlib.suppress(OverflowError):
+                return float(base**exponent)
     return None

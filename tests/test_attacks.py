@@ -51,6 +51,33 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     return Bundle.load(folder / "source" / lesson.folder)
 
 
+@pytest.mark.parametrize(
+    "odd", ["9" * 400, "1e200 ** 99", " + ".join(["1"] * 400), "-" * 3000 + "1", "x" + ".T" * 900]
+)
+def test_an_odd_literal_costs_the_sentence_at_most(bundle: Bundle, odd: str) -> None:
+    answer = f"def double(x):\n    x = np.asarray(x)\n    y = lambda: {odd}\n    return 3 * x\n"
+    verdict = graded(bundle, notebook_with(bundle, {"double": answer}))
+    assert points(verdict) == {**FULL, "double": 0.0}
+    assert all(flag.kind == "not_named" for flag in verdict.flags)
+
+
+def test_whatever_naming_raises_costs_no_point_and_is_counted(
+    bundle: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def falls_over(*_: object) -> None:
+        raise OverflowError
+
+    monkeypatch.setattr("autograder.grade.naming.remaining", falls_over)
+    monkeypatch.setattr("autograder.grade.naming.repaired", falls_over)
+    verdict = graded(bundle, notebook_with(bundle, {"double": WRONG["double"]}))
+    assert points(verdict) == {**FULL, "double": 0.0}
+    assert [(flag.kind, flag.cell) for flag in verdict.flags] == [
+        ("not_named", "double"),
+        ("not_named", "quadruple"),
+    ]
+    assert "(OverflowError)" in str(verdict.flags[0])
+
+
 @pytest.fixture(scope="module")
 def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A class that attacks know the path of; every file in it holds the secret."""

@@ -10,7 +10,7 @@ import pytest
 
 from autograder.diagnose.diagnosis import Mistake, diagnose, from_json, remaining, to_json
 from lesson_kit.beside import DATA_FILE
-from lesson_kit.claims import all_stand_in, claims
+from lesson_kit.claims import all_stand_in, claims, words_of
 from lesson_kit.evidence import Evidence
 from lesson_kit.known_mistakes import known_mistake
 
@@ -44,6 +44,25 @@ def test_numbers_count_however_they_are_written() -> None:
     assert all_stand_in("x.sum(1)", ["axis 1"])
     assert not all_stand_in("x.sum(-1)", ["axis 1"])
     assert all_stand_in("anything (", [])
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "9" * 400,
+        "1e200 ** 99",
+        "(9 ** 99) ** 99",
+        " + ".join(["1"] * 2000),
+        "-" * 3000 + "1",
+        "x" + ".a" * 3000,
+        "(" * 90 + "1" + ")" * 90,
+        "1e999",
+    ],
+)
+def test_an_odd_number_is_read_or_left(odd: str) -> None:
+    words = words_of(f"y = 1e9\nx = {odd}")
+    assert {"x", "y"} <= words.names
+    assert all_stand_in(words, ["1e9"]) or not words.numbers
 
 
 def known(*claimed: str) -> Mistake:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from autograder.marking import formula_process
 from autograder.marking.formgrader import markdown_with_formulas
 from autograder.marking.formula_process import TooMuch, converted
 from autograder.marking.formulas import MOST_FORMULAS, as_mathml, with_formulas
@@ -92,11 +91,3 @@ def test_after_a_formula_that_is_too_much_the_text_stays_as_typed(
     monkeypatch.setattr("autograder.marking.formulas.converted", too_much)
     assert with_formulas("$x$ $y$ $z$") == "<math/> $y$ $z$"
     assert asked == ["x", "y"]
-
-
-def test_the_process_ends_with_the_one_that_asks() -> None:
-    """Its lines end, and so does it."""
-    process = formula_process._start()
-    out, _ = process.communicate('["x", false]\n')
-    assert out.startswith('"<math')
-    assert process.returncode == 0

@@ -6,11 +6,14 @@ import csv
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from autograder.classroom.folder import ClassFolder
 from autograder.cli.main import main
+from autograder.limited_process import TooMuch
+from autograder.report import similar as similar_module
 from autograder.report.similar import MOST_CHARACTERS, SimilarError, alike, compared
 
 from .classes import LESSON, hand_in, new, solved
@@ -103,3 +106,20 @@ def test_a_huge_submission_is_compared_in_what_somebody_wrote_by_hand() -> None:
     assert compared([GIVEN, OWN]) == [GIVEN, OWN]
     many = ["y = 2\n" * 1000] * 2000
     assert sum(map(len, compared(many))) <= MOST_CHARACTERS
+
+
+def test_code_that_is_too_much_to_read_costs_its_own_place_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read = similar_module._reader.ask
+
+    def ask(function: str, text: str) -> Any:
+        if "too much" in text:
+            raise TooMuch
+        return read(function, text)
+
+    monkeypatch.setattr(similar_module._reader, "ask", ask)
+    told: list[str] = []
+    code = {"eve": ["too much"], "ada": [OWN], "bob": [RENAMED]}
+    (pair,) = alike(code, [], left_out=told.append)
+    assert (pair.students, told) == (("ada", "bob"), ["eve"])

@@ -64,7 +64,8 @@ class BoxError:
     """An exception that the student's code raised; ``by_hand``: with a statement of its own.
 
     ``line`` is the line of a cell in which it arose, where there is one; ``below``: in what that
-    line calls: of the test's, such as a model that the code was given, or of another cell.
+    line calls: of the test's, such as a model that the code was given, or of another cell;
+    ``means``: what that means in words, as the box says.
     """
 
     types: tuple[str, ...]
@@ -72,6 +73,7 @@ class BoxError:
     by_hand: bool = False
     line: str = ""
     below: bool = False
+    means: str = ""
 
     @property
     def place(self) -> str:
@@ -320,10 +322,12 @@ def _box_error(error: Any) -> BoxError:
     kinds = tuple(plain_line(kind, 80) for kind in types[:20])
     by_hand = isinstance(error, dict) and error.get("by_hand") is True
     line = error.get("line") if isinstance(error, dict) else None
+    means = error.get("means") if isinstance(error, dict) else None
     return BoxError(
         kinds,
         plain(text, MOST_ERROR_TEXT) if isinstance(text, str) else "",
         by_hand,
         plain_line(line, MOST_ERROR_TEXT) if isinstance(line, str) else "",
         error.get("below") is True if isinstance(error, dict) else False,
+        plain_line(means, MOST_ERROR_TEXT) if isinstance(means, str) else "",
     )

@@ -37,7 +37,7 @@ from types import CodeType
 from typing import Any
 
 from autograder.box.channel import Closed, receive, send
-from lesson_kit.exceptions import in_a_cell
+from lesson_kit.exceptions import in_a_cell, meaning
 from lesson_kit.fingerprints import raised_by_hand
 
 MOST_OUTPUT = 20_000
@@ -220,8 +220,8 @@ def _nobody_to_ask(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def describe(error: BaseException) -> dict[str, Any]:
-    """Type, base types and text of an exception, whether a cell raised it, in which line of a cell
-    it arose, and whether in what that line calls of a probe's, as plain data."""
+    """Type, base types, text and meaning of an exception, whether a cell raised it, in which line
+    of a cell it arose, and whether in what that line calls of a probe's, as plain data."""
     try:
         text = str(error)[:MOST_ERROR_TEXT]
     except Exception:
@@ -235,7 +235,12 @@ def describe(error: BaseException) -> dict[str, Any]:
     except Exception:
         line, below = "", False
     types = [kind.__name__ for kind in type(error).__mro__]
-    return {"types": types, "text": str(text), "by_hand": by_hand, "line": line, "below": below}
+    try:
+        means = meaning(tuple(types), text)
+    except Exception:
+        means = ""
+    said = {"types": types, "text": str(text), "means": means, "by_hand": by_hand}
+    return {**said, "line": line, "below": below}
 
 
 def _line_of(error: BaseException) -> tuple[str, bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import sys
 import threading
 import webbrowser
 from dataclasses import asdict
@@ -18,6 +19,7 @@ from autograder.cli.options import (
     json_option,
     print_json,
 )
+from autograder.text import plain_line
 
 
 @command(
@@ -110,7 +112,12 @@ def similar(*, folder: Path, assignment: str, least: int, as_json: bool) -> int:
     from autograder.report.similar import similar as compare
 
     its_class = class_at(folder)
-    pairs = compare(its_class, assignment, least / 100)
+
+    def left_out(student: str) -> None:
+        name = plain_line(student)
+        print(f"{name} is left out: that code takes too long to be read", file=sys.stderr)
+
+    pairs = compare(its_class, assignment, least / 100, left_out)
     path = its_class.root / f"similar-{assignment}.csv"
     write_whole(path, as_table(pairs))
     if as_json:

@@ -14,7 +14,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lesson_kit.claims import all_stand_in
+from lesson_kit.claims import Words, all_stand_in
 from lesson_kit.evidence import Evidence, Seen, evidence_of, same
 from lesson_kit.known_mistakes import certain, excluded, explanations
 
@@ -55,18 +55,18 @@ class Diagnosis:
     tests: frozenset[str]
 
 
-def remaining(seen: Seen, mistakes: Sequence[Mistake], source: str) -> list[Mistake]:
+def remaining(seen: Seen, mistakes: Sequence[Mistake], answer: str | Words) -> list[Mistake]:
     """The mistakes that an answer may show.
 
     Args:
         seen: of the answer, by tests that ran so far.
         mistakes: of its exercise.
-        source: of the answer.
+        answer: its source, or the words of that.
     """
     return [
         mistake
         for mistake in mistakes
-        if all_stand_in(source, mistake.claims)
+        if all_stand_in(answer, mistake.claims)
         and not any(excluded(seen[name], mistake.seen.get(name, ())) for name in seen)
     ]
 

@@ -94,6 +94,11 @@ WRITTEN_COPIED = Kind(
 WRITTEN_FOUND = Kind(
     "written_found", "the cell of written answer {cell} had lost its name; it was found"
 )
+NOT_NAMED = Kind(
+    "not_named",
+    "what {cell} fails like could not be looked up ({error}); that costs no point, and is for who "
+    "maintains the grader",
+)
 
 KINDS = (
     RENAMED,
@@ -111,6 +116,7 @@ KINDS = (
     WRITTEN_MISSING,
     WRITTEN_COPIED,
     WRITTEN_FOUND,
+    NOT_NAMED,
 )
 
 #: The kind of a published flag that is none of these, such as a note of the roster.

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from autograder.box.box import BoxFailure
 from autograder.course.bundle import Bundle, TestCell
+from autograder.grade import flags as kinds
 from autograder.grade.flags import Flag
 from autograder.grade.in_box import MakeBox, NotebookInBox, OutOfTime, where_checked
 from autograder.grade.limits import Limits
@@ -100,11 +101,15 @@ def grade(
         nothing,
         tests=tuple(results),
         written_to_read=frozenset(_written_to_read(submission, bundle)),
-        flags=(*flags, *submission.flags),
+        flags=(*flags, *submission.flags, *_not_named(notebook)),
         runs=tuple(run for _, run in sorted(notebook.runs.items())),
         cells=tuple(submission.cells),
         seconds=time.monotonic() - started,
     )
+
+
+def _not_named(notebook: NotebookInBox) -> list[Flag]:
+    return [kinds.NOT_NAMED.flag(cell=name, error=why) for name, why in notebook.unnamed.items()]
 
 
 def _all_lost(nothing: Result, problem: Missing | Unreadable, bundle: Bundle) -> Result:
@@ -161,8 +166,7 @@ def _run_once(test: TestCell, tester: Tester, notebook: NotebookInBox, seed: int
         total = notebook.limits.notebook
         message = f"The notebook as a whole used up its {total:g} seconds before this check."
         return Judged(_lost(test, TIMEOUT, message), None)
-    own = "\n".join(cell.source for cell in notebook.cells)
-    judged = tester.run(test, box, seed, own, notebook.patience(test.exercise))
+    judged = tester.run(test, box, seed, notebook.telling, notebook.patience(test.exercise))
     if judged.result.outcome == TIMEOUT:
         notebook.endless.add(test.exercise)
     if box.ended:

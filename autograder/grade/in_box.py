@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from autograder.box.box import Box, BoxFailure, BoxTimeout
 from autograder.course.bundle import Bundle
 from autograder.grade.limits import Limits
-from autograder.grade.rebound import may_be_rebound
+from autograder.grade.reader import rebound_at
 from autograder.grade.result import CellRun
 from autograder.grade.submission import Cell, Submission
+from autograder.grade.telling import Telling
 
 #: What an answer raises that is not written yet.
 STUB_ERROR = "NotImplementedError"
@@ -56,6 +58,8 @@ class NotebookInBox:
     poisoned: set[int] = field(default_factory=set)
     #: Exercises of which a test took too long.
     endless: set[str] = field(default_factory=set)
+    #: Exercises of which no sentence could be looked for, and the kind of error.
+    unnamed: dict[str, str] = field(default_factory=dict)
     #: Whether a cell took too long.
     overdue: bool = False
 
@@ -143,12 +147,21 @@ class NotebookInBox:
 
     def _keep(self, box: Box, cells: int) -> None:
         """Keep the box as it is, for the exercises whose checks stand here."""
-        exercises = self.checked.get(cells, set())
-        sources = [cell.source for cell in self.cells]
-        if exercises and may_be_rebound(sources[:cells], sources[cells:]):
-            place = box.snapshot()
-            if place is not None:
-                self.places.update(dict.fromkeys(exercises, place))
+        if cells not in self._rebound:
+            return
+        place = box.snapshot()
+        if place is not None:
+            self.places.update(dict.fromkeys(self.checked[cells], place))
+
+    @cached_property
+    def telling(self) -> Telling:
+        """What its hidden tests may tell of exceptions."""
+        return Telling([cell.source for cell in self.cells], len(self.bundle.tests))
+
+    @cached_property
+    def _rebound(self) -> frozenset[int]:
+        """The numbers of cells after which later ones may change what their exercises mean."""
+        return rebound_at([cell.source for cell in self.cells], self.checked)
 
     def _check_time(self) -> None:
         if time.monotonic() >= self.deadline:

@@ -1,4 +1,4 @@
-"""Which names a cell binds, by reading it."""
+"""Which names a cell binds, by parsing it: for :mod:`.reader_process` only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def names_bound(source: str) -> list[str]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a student's "\\d" is no concern of the grader's
             body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, RecursionError):
         return []
     names: list[str] = []
     for node in body:

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import ast
+import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from autograder.box.box import BoxFailure
 from autograder.course.bundle import TestCell
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, Diagnosis, Mistake, diagnose, remaining
 from autograder.grade.in_box import NotebookInBox, OutOfTime
+from autograder.grade.reader import repaired, words_of
 from autograder.grade.result import FAILED, PARTIAL, PASSED, TestResult
 from autograder.grade.tester import Judged, Tester
 from lesson_kit.evidence import Evidence
-from lesson_kit.repair import nearest_repair
 
 #: Seconds that looking for the nearest repair may take: of one exercise, of all, of one try.
 REPAIRS_OF_AN_EXERCISE = 2.0
 REPAIRS_OF_A_NOTEBOOK = 4.0
 SECONDS_OF_A_REPAIR = 0.5
-#: Changes that are tried in other lines once one was found that mends an answer.
-TRIED_ELSEWHERE = 50
 
 
 def named(judged: list[Judged], tester: Tester, notebook: NotebookInBox) -> list[TestResult]:
@@ -39,7 +37,9 @@ def named(judged: list[Judged], tester: Tester, notebook: NotebookInBox) -> list
             for verdict in judged
             if verdict.result.exercise == exercise
         }
-        diagnosis = _diagnosis(exercise, of_exercise, tester, notebook)
+        diagnosis = None
+        with _counted(exercise, notebook):
+            diagnosis = _diagnosis(exercise, of_exercise, tester, notebook)
         if diagnosis is None:
             continue
         name, sentence = diagnosis.mistake.name, diagnosis.mistake.sentence
@@ -76,9 +76,21 @@ def located(
         # Most changes mend nothing, and a test that failed says so soonest.
         tests.sort(key=lambda test: (test.grade_id not in names, test.hidden))
         seconds = min(REPAIRS_OF_AN_EXERCISE, end - time.monotonic())
-        if told := _repaired(tests, tester, notebook, seed, seconds):
+        told = ""
+        with _counted(exercise, notebook):
+            told = _repaired(tests, tester, notebook, seed, seconds)
+        if told:
             better |= {result.grade_id: replace(result, sentence=told) for result in failed}
     return list(better.values())
+
+
+@contextlib.contextmanager
+def _counted(exercise: str, notebook: NotebookInBox) -> Iterator[None]:
+    """A sentence costs no point that was reached: whatever is raised on the way to it is noted."""
+    try:
+        yield
+    except Exception as error:
+        notebook.unnamed[exercise] = type(error).__name__
 
 
 def _failed(results: list[TestResult]) -> dict[str, list[TestResult]]:
@@ -101,11 +113,11 @@ def _diagnosis(
     """
     if exercise in notebook.endless:
         return None
-    source = _source(exercise, notebook)
+    words = words_of(_source(exercise, notebook))
     seen: dict[str, tuple[Evidence, ...]] = {
         name: () for name, verdict in judged.items() if verdict.result.outcome == PASSED
     }
-    mistakes = remaining(seen, tester.mistakes(exercise), source)
+    mistakes = remaining(seen, tester.mistakes(exercise), words)
     tests = [
         test
         for test in notebook.bundle.tests
@@ -120,7 +132,7 @@ def _diagnosis(
         if evidence is None:
             return None
         seen[test.grade_id] = evidence
-        mistakes = remaining(seen, mistakes, source)
+        mistakes = remaining(seen, mistakes, words)
         others = {name: verdict.evidence for name, verdict in judged.items() if name not in seen}
         if settled := _settled(seen, others, mistakes):
             return settled
@@ -173,14 +185,10 @@ def _repaired(
     if seconds <= 0 or exercise.startswith("answer_"):
         return ""
 
-    tried: set[str] = set()
-
-    def passes(tree: ast.Module) -> bool:
-        changed = ast.unparse(tree)
+    def passes(changed: str) -> bool:
         box = notebook.box
-        if box is None or changed in tried:  # an earlier change ended it: no more of them
+        if box is None:  # an earlier change ended it: no more of them
             return False
-        tried.add(changed)
         try:
             if box.run_plainly(changed, SECONDS_OF_A_REPAIR).error is not None:
                 return False
@@ -198,7 +206,7 @@ def _repaired(
 
     try:
         notebook.ready()
-        said = nearest_repair(source, passes, seconds, elsewhere=TRIED_ELSEWHERE)
+        said = repaired(source, passes, seconds)
         if notebook.box is not None:
             notebook.box.run(source, notebook.limits.cell)
     except OutOfTime:

@@ -16,13 +16,15 @@ from types import CodeType
 _HIDDEN_WAYS = ("exec", "globals", "builtins", "setattr", "import *", "%run", "reset", "del ")
 
 
-def may_be_rebound(earlier: Sequence[str], later: Sequence[str]) -> bool:
+def may_be_rebound(earlier: Sequence[str | None], later: Sequence[str | None]) -> bool:
     """Whether a name that functions of ``earlier`` use, or define, may mean another thing then.
 
+    It compiles what it is given: not to be called where others are graded; see :mod:`.reader`.
+
     Args:
-        earlier: sources of cells.
-        later: sources of the cells after them. What cannot be read, such as a cell with magics,
-            may do anything.
+        earlier: sources of cells; None for one that is too long to be looked at.
+        later: of the cells after them. What cannot be read, such as a cell with magics, may do
+            anything.
     """
     after = [_names(source) for source in later]
     before = [_names(source) for source in earlier]
@@ -42,11 +44,13 @@ class _Names:
 
 
 @lru_cache(maxsize=256)  # it is asked at every check of a notebook, of all its cells
-def _names(source: str) -> _Names | None:
-    """None for what cannot be read."""
+def _names(source: str | None) -> _Names | None:
+    """None for what cannot be read, or is not to be."""
+    if source is None:
+        return None
     try:
         code = compile(source, "<cell>", "exec", dont_inherit=True)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, RecursionError):
         return None
     hidden = any(word in source for word in _HIDDEN_WAYS)
     return _Names(frozenset(_bound(code)), frozenset(_kept(code)), hidden)

@@ -13,7 +13,7 @@ from autograder.course.bundle import Bundle, TestCell
 from autograder.grade import flags as kinds
 from autograder.grade import reasons
 from autograder.grade.flags import Flag
-from autograder.grade.names_bound import names_bound
+from autograder.grade.reader import names_bound
 from autograder.notebooks import HIDDEN, grade_id, joined, png_of
 from autograder.text import plain_line
 

@@ -23,7 +23,6 @@ from autograder.course.bundle import Bundle, TestCell
 from autograder.diagnose.diagnosis import Mistake, evidence_of, from_json
 from autograder.grade.allowance import Spent, allowance
 from autograder.grade.course_code import CourseCode
-from autograder.grade.hidden_exceptions import let_through
 from autograder.grade.remote_names import NameMissing, RemoteNames
 from autograder.grade.result import (
     CRASHED,
@@ -35,6 +34,7 @@ from autograder.grade.result import (
     TIMEOUT,
     TestResult,
 )
+from autograder.grade.telling import Telling
 from autograder.text import plain
 from lesson_kit import checks, failures, setting
 from lesson_kit.earlier import as_module
@@ -75,7 +75,7 @@ class Tester:
         self.bundle = bundle
         self.seconds = seconds
         self._deadline = 0.0
-        self._own = ""
+        self._telling: Telling | None = None
         self._prepared: dict[str, tuple[CodeType, frozenset[str]]] = {}
         self._catalogue = from_json(bundle.catalogue.decode())
         self._lent: WeakKeyDictionary[Box, set[str]] = WeakKeyDictionary()
@@ -85,22 +85,27 @@ class Tester:
             exec(compile(bundle.setup, "<setup>", "exec"), self._namespace)
 
     def run(
-        self, test: TestCell, box: Box, seed: int, own: str = "", seconds: float | None = None
+        self,
+        test: TestCell,
+        box: Box,
+        seed: int,
+        telling: Telling | None = None,
+        seconds: float | None = None,
     ) -> Judged:
         """Run one test cell against the student's names in ``box``, on inputs from ``seed``.
 
         Never raises for anything that the student's code does. The message of a hidden test
         holds next to nothing that the student's code could choose, so that it cannot tell what
-        the test gave it: see :mod:`autograder.grade.hidden_exceptions`.
+        the test gave it: see :mod:`autograder.grade.telling`.
 
         Args:
             test: to run.
             box: with the student's notebook.
             seed: of the inputs.
-            own: source of all code of that notebook.
+            telling: what hidden tests of that notebook may still tell of exceptions.
             seconds: how long the box may take, if not as long as usual.
         """
-        self._own = own
+        self._telling = telling
         usual, self.seconds = self.seconds, self.seconds if seconds is None else seconds
         try:
             return self._attempt(test, box, seed)
@@ -228,7 +233,7 @@ class Tester:
         text = "" if test.hidden else f" ({str(error)[:500]})"
         if remote:
             text += f" {remote.place}" if remote.place else ""
-            means = REFUSED if remote.by_hand else meaning(remote.types, remote.text)
+            means = REFUSED if remote.by_hand else remote.means
             return FAILED, _ended(f"{_who(remote)} {kind}{text}" + (f". {means}" if means else ""))
         return FAILED, (
             f"The check could not go on with what {test.exercise} gave: {kind}{text}. Is it of the "
@@ -238,15 +243,15 @@ class Tester:
     def _explain_hidden(self, error: BoxError) -> str:
         """What is said of an exception in a hidden test: its text where that can hold no input,
         once in a test; else not even its kind, which the code may choose by what it was given."""
-        kind = error.types[0]
-        line, text = error.line.strip(), ""
-        if not error.by_hand:
-            text = let_through(kind, error.text, line, self._own, below=error.below)
+        text, place = self._telling.of(error) if self._telling else ("", "")
         if not text:
             said = "Your code raised an error."
             return f"{said} {REFUSED}" if error.by_hand else said
-        self._own = ""
-        return _ended(f"{_who(error)} {kind}{text}")
+        self._telling = None
+        kind = error.types[0]
+        said = f"{_who(error)} {kind} ({text}) {place}".rstrip()
+        means = meaning((kind,), text)
+        return _ended(f"{said}. {means}" if means else said)
 
     def _explain_part(self, part: Part, test: TestCell) -> str:
         """One line or more about a named check of a cell."""

@@ -8,19 +8,12 @@ list of allowed elements before it reaches a page.
 
 from __future__ import annotations
 
-import atexit
-import contextlib
-import json
-import subprocess
-import sys
-import threading
-from collections.abc import Callable
 from xml.etree import ElementTree
 
-#: Seconds of processor time for one formula. An honest one takes milliseconds.
-SECONDS = 2
-#: Bytes of memory for the process.
-MEMORY = 2**29
+from autograder.limited_process import LimitedProcess, TooMuch, serve
+
+__all__ = ["TooMuch", "converted"]
+
 #: Characters of MathML made of one formula.
 MOST_MATHML = 200_000
 
@@ -35,60 +28,7 @@ _ATTRIBUTES = frozenset(
 )
 
 
-class TooMuch(Exception):
-    """A formula took more time or memory than one may."""
-
-
-class _Converter:
-    """The process, started when it is needed; after one that was too much, another."""
-
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[str] | None = None
-        self._lock = threading.Lock()
-
-    def ask(self, latex: str, *, block: bool) -> str | None:
-        with self._lock:
-            process = self._process = self._process or _start()
-            assert process.stdin is not None and process.stdout is not None
-            try:
-                process.stdin.write(json.dumps([latex, block]) + "\n")
-                process.stdin.flush()
-                answer = process.stdout.readline()
-            except OSError:
-                answer = ""
-            except BaseException:  # such as Ctrl-C: the answer would be taken for the next one's
-                self._end()
-                raise
-            if not answer.endswith("\n"):
-                self._end()
-                raise TooMuch
-        made: str | None = json.loads(answer)
-        return made
-
-    def end(self) -> None:
-        with self._lock:
-            self._end()
-
-    def _end(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            with contextlib.suppress(OSError):  # what was not sent yet
-                process.communicate()
-
-
-def _start() -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", "autograder.marking.formula_process"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        encoding="utf-8",
-    )
-
-
-_converter = _Converter()
-atexit.register(_converter.end)
+_converter = LimitedProcess("autograder.marking.formula_process")
 
 
 def converted(latex: str, *, block: bool) -> str | None:
@@ -97,39 +37,11 @@ def converted(latex: str, *, block: bool) -> str | None:
     Raises:
         TooMuch: it took too much time or memory, or made too much.
     """
-    return _converter.ask(latex, block=block)
+    made: str | None = _converter.ask("convert", latex, block)
+    return made
 
 
-def _serve() -> None:
-    """In the process: a line of JSON for each line of JSON."""
-    import latex2mathml.converter  # noqa: F401  # its import is not the first formula's time
-
-    limit = _limits()
-    for line in sys.stdin:
-        latex, block = json.loads(line)
-        limit(SECONDS)
-        made = _convert(latex, block=block)
-        limit(0)
-        if made is not None and len(made) > MOST_MATHML:
-            return
-        print(json.dumps(made), flush=True)
-
-
-def _limits() -> Callable[[float], object]:
-    """Limit the memory of this process; what is returned ends it after so many seconds of work."""
-    try:
-        import resource
-        import signal
-    except ImportError:  # Windows, where nothing is graded
-        return lambda seconds: None
-    with contextlib.suppress(OSError, ValueError):  # macOS has no such limit
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    return lambda seconds: signal.setitimer(signal.ITIMER_PROF, seconds)
-
-
-def _convert(latex: str, *, block: bool) -> str | None:
+def _convert(latex: str, block: bool) -> str | None:
     from latex2mathml.converter import convert  # not in the process that asks
 
     try:
@@ -160,4 +72,6 @@ def _allowed(node: ElementTree.Element) -> ElementTree.Element:
 
 
 if __name__ == "__main__":
-    _serve()
+    import latex2mathml.converter  # noqa: F401  # its import is not the first formula's time
+
+    serve({"convert": _convert}, most=MOST_MATHML)

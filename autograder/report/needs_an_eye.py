@@ -40,6 +40,8 @@ _ABOUT_CELLS = {
     kinds.ANSWER_MISSING.name: "answer cells are missing (all cells were run)",
     kinds.ANSWER_COPIED.name: "answer cells stand repeatedly (the last counts)",
     kinds.SOLVED.name: "answer cells hold the marks of the course's own solved notebook",
+    kinds.NOT_NAMED.name: "what fails could not be looked up (no point lost; tell who maintains "
+    "the grader)",
 }
 #: Flags that may quote what a student chose, and what is said instead.
 _QUOTING = {

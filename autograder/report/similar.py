@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
+
+import numpy as np
 
 from autograder.classroom.folder import ClassFolder
 from autograder.course.bundle import Bundle
@@ -24,6 +26,7 @@ from autograder.grade.submission import (
     parse,
     read_file,
 )
+from autograder.limited_process import LimitedProcess, TooMuch
 from autograder.tables import as_cell, as_csv
 from autograder.text import aligned, plain, plain_line
 
@@ -39,6 +42,8 @@ LEAST_TOKENS = 60
 MOST_CHARACTERS = 200_000
 #: Characters of the first common piece that is shown.
 MOST_SHOWN = 300
+
+_reader = LimitedProcess("autograder.report.tokens_process")
 
 
 class SimilarError(WrongUse):
@@ -59,13 +64,19 @@ class Pair:
     piece: str
 
 
-def similar(folder: ClassFolder, assignment: str, least: float = 0.5) -> list[Pair]:
+def similar(
+    folder: ClassFolder,
+    assignment: str,
+    least: float = 0.5,
+    left_out: Callable[[str], object] = lambda student: None,
+) -> list[Pair]:
     """The pairs of submissions that share most of their own code, the most alike first.
 
     Args:
         folder: the class.
         assignment: whose submissions.
         least: the share of the smaller one's own code that has to be common.
+        left_out: is told of each student whose code is too much to be read.
 
     Raises:
         ClassError: there is no such assignment.
@@ -82,7 +93,7 @@ def similar(folder: ClassFolder, assignment: str, least: float = 0.5) -> list[Pa
         except (Missing, Unreadable):
             continue
         code[handin.student] = compared([cell.source for cell in cells])
-    return alike(code, handed_out(bundle), least)
+    return alike(code, handed_out(bundle), least, left_out)
 
 
 def compared(cells: Sequence[str]) -> list[str]:
@@ -105,20 +116,28 @@ def handed_out(bundle: Bundle) -> list[str]:
 
 
 def alike(
-    code: Mapping[str, Sequence[str]], known: Iterable[str], least: float = 0.5
+    code: Mapping[str, Sequence[str]],
+    known: Iterable[str],
+    least: float = 0.5,
+    left_out: Callable[[str], object] = lambda student: None,
 ) -> list[Pair]:
     """Pairs of students that share code of their own.
 
     Args:
         code: the cells of each student.
         known: texts that everybody was given.
-        least: see :func:`similar`.
+        least, left_out: see :func:`similar`.
 
     Raises:
         SimilarError: the extra is not installed.
     """
     taken_out = {mark for text in known for mark in _fingerprint([text], 1).hashes}
-    prints = {student: _fingerprint(cells, WINDOW) for student, cells in code.items()}
+    prints = {}
+    for student, cells in code.items():
+        try:
+            prints[student] = _fingerprint(cells, WINDOW)
+        except TooMuch:
+            left_out(student)
     holders = Counter(mark for fingerprint in prints.values() for mark in fingerprint.hashes)
     most = max(COMMON_LEAST, COMMON_SHARE * len(prints))
     taken_out |= {mark for mark, number in holders.items() if number > most}
@@ -143,7 +162,10 @@ def _fingerprint(cells: Sequence[str], window: int) -> Any:
             "pip install 'attention-course-autograder[similar]'"
         ) from None
     text = _BETWEEN + _BETWEEN.join(cells) + _BETWEEN
-    return CodeFingerprint("cell.py", K_GRAM, window, fp=io.StringIO(text), language="python")
+    code, offsets = _reader.ask("without_names", text)
+    fingerprint = CodeFingerprint("cell.py", K_GRAM, window, filter=False, fp=io.StringIO(code))
+    fingerprint.raw_code, fingerprint.offsets = text, np.array(offsets)
+    return fingerprint
 
 
 def _without(fingerprint: Any, taken_out: set[int]) -> None:

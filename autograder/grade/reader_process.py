@@ -1,0 +1,53 @@
+"""Where the sources of submissions are read: ``python -m autograder.grade.reader_process``.
+
+Started by :mod:`.reader`. It runs none of them, and what it falls over costs one answer.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from autograder.grade.hidden_exceptions import let_through
+from autograder.grade.names_bound import names_bound
+from autograder.grade.rebound import may_be_rebound
+from lesson_kit.claims import words_of
+from lesson_kit.repair import nearest_repair
+from autograder.limited_process import ask_back, serve
+
+#: Changes that are tried in other lines once one was found that mends an answer.
+TRIED_ELSEWHERE = 50
+
+
+def _rebound(cells: Sequence[str | None], places: Sequence[int]) -> list[int]:
+    return [place for place in places if may_be_rebound(cells[:place], cells[place:])]
+
+
+def _words(source: str) -> tuple[list[str], list[float]]:
+    names, numbers = words_of(source)
+    return list(names), list(numbers)
+
+
+def _repair(source: str, seconds: float) -> str:
+    tried: set[str] = set()
+
+    def passes(tree: ast.Module) -> bool:
+        changed = ast.unparse(tree)
+        if changed in tried:
+            return False
+        tried.add(changed)
+        return bool(ask_back(changed))
+
+    return nearest_repair(source, passes, seconds, elsewhere=TRIED_ELSEWHERE)
+
+
+if __name__ == "__main__":
+    serve(
+        {
+            "let_through": let_through,
+            "names_bound": names_bound,
+            "rebound": _rebound,
+            "repair": _repair,
+            "words": _words,
+        }
+    )
