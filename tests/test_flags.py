@@ -30,6 +30,7 @@ VALUES = {
     "first": 7,
     "times": 3,
     "names": "twice, half",
+    "error": "OverflowError",
     "mark": "### BEGIN SOLUTION",
 }
 
@@ -110,6 +111,7 @@ def test_what_is_published_is_what_it_was_before_flags_and_sentences_were_data()
         ],
         "flags": ["test cell test_softmax was edited; the original was used", "not on the roster"],
         "seconds": 0.0,
+        "reached_under": "",
     }
 
 

@@ -24,6 +24,7 @@ from autograder.course.libraries import (
     setup_of,
 )
 from autograder.diagnose import catalogue
+from autograder.grade.engine import under
 from autograder.grade.limits import Limits
 from autograder.grade.task import Task
 from autograder.grade.worker import judge
@@ -127,7 +128,7 @@ def test_a_class_is_not_graded_without_the_library_and_nothing_is_lost(tmp_path:
 
 def test_a_worker_of_a_cluster_says_so_too(tmp_path: Path) -> None:
     folder = new_class(trying_course(tmp_path), tmp_path / "class", say=quiet)
-    task = Task(b"{}", (), folder.bundle(TINY), 1, Limits(), "none")
+    task = Task(b"{}", (), folder.bundle(TINY), 1, Limits(), "none", under("none"))
     with pytest.raises(LibraryLacking):
         judge(task)
 

@@ -67,6 +67,7 @@ class GradedSubmission:
             "tests": [_test_entry(test) for test in result.tests],
             "flags": [*map(str, result.flags), *self.notes],
             "seconds": round(result.seconds, 2),
+            "reached_under": result.reached_under,
             **(self.standing.entry() if self.standing is not None else {}),
         }
 

@@ -1,7 +1,8 @@
 """Verdicts kept by content, so that a killed run goes on where it was.
 
 One file a verdict in ``<class>/.results/``, named by the task's key: what was handed in, the
-tests, the seed, the limits and the engine. A file is complete or not there.
+tests, the seed and the limits. It holds under what it was reached: by what code, with what
+libraries, in what sandbox. A file is complete or not there.
 """
 
 from __future__ import annotations
@@ -28,11 +29,17 @@ class Results:
         """Use ``folder``; it is made when the first verdict is kept."""
         self.folder = folder
 
-    def find(self, key: str) -> Result | None:
-        """The verdict of a task graded before, or None."""
+    def find(self, key: str, under: str = "") -> Result | None:
+        """The verdict of a task graded before, or None.
+
+        Args:
+            key: of the task.
+            under: what it has to be reached under; whatever it was, where that is not said.
+        """
         try:
             tree = json.loads(self._path(key).read_text(encoding="utf-8"))
-            return _from_tree(tree)
+            result = _from_tree(tree)
+            return result if under in ("", result.reached_under) else None
         except (OSError, ValueError, KeyError, TypeError):
             return None  # not there, or not ours: it is graded again
 

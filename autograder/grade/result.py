@@ -106,7 +106,7 @@ class ExerciseResult:
 
 @dataclass(frozen=True)
 class Result:
-    """What the machine came to about one submission."""
+    """What the machine came to about one submission; ``reached_under``: see :mod:`.engine`."""
 
     assignment: str
     notebook: str
@@ -119,6 +119,7 @@ class Result:
     cells: tuple[Cell, ...] = ()
     max_score: float = 0.0
     seconds: float = 0.0
+    reached_under: str = ""
 
     @property
     def score(self) -> float:

@@ -10,9 +10,9 @@ from dataclasses import astuple, dataclass
 from functools import cached_property
 from pathlib import Path
 
-import autograder
 from autograder.course.bundle import Bundle
 from autograder.grade import reasons
+from autograder.grade.engine import under
 from autograder.grade.flags import Flag
 from autograder.grade.limits import Limits
 from autograder.grade.submission import Missing, Unreadable, find_notebook, read_file
@@ -28,14 +28,16 @@ class Task:
     seed: int
     limits: Limits
     sandbox: str
+    #: What it is to be reached under; see :mod:`.engine`.
+    under: str
 
     @cached_property
     def key(self) -> str:
-        """The same for tasks that must come to the same verdict."""
+        """The same for tasks that must come to the same verdict, if reached under the same."""
         whole = hashlib.sha256()
         kind = type(self.data).__name__
         data = self.data if isinstance(self.data, bytes) else str(self.data).encode()
-        settings = (autograder.__version__, kind, self.flags, self.seed, astuple(self.limits))
+        settings = (kind, self.flags, self.seed, astuple(self.limits))
         for part in (repr(settings).encode(), self.bundle.digest.encode(), data):
             whole.update(len(part).to_bytes(8, "big") + part)
         return whole.hexdigest()
@@ -52,7 +54,8 @@ def make_task(folder: Path, bundle: Bundle, seed: int, limits: Limits, sandbox: 
         data = read_file(path)
     except (Missing, Unreadable) as problem:
         data = problem
-    return Task(data, tuple(flags), bundle, _own_seed(seed, data), limits, sandbox)
+    own = _own_seed(seed, data)
+    return Task(data, tuple(flags), bundle, own, limits, sandbox, under(sandbox))
 
 
 def _own_seed(seed: int, data: bytes | Missing | Unreadable) -> int:

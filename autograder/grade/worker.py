@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import atexit
 import threading
+from dataclasses import replace
 from functools import cache
 
 from autograder.box.boxes import Boxes
 from autograder.course.libraries import ask_for_libraries, optional_libraries
+from autograder.errors import WrongUse
+from autograder.grade.engine import under
 from autograder.grade.grading import grade
 from autograder.grade.result import Result
 from autograder.grade.task import Task
 from autograder.grade.tester import Tester
+
+
+class OtherEngine(WrongUse):
+    """A worker would come to another verdict; the message says what to do."""
+
 
 #: Testers kept warm: one for each assignment of the course, and some more.
 MOST_TESTERS = 16
@@ -46,10 +54,17 @@ def judge(task: Task) -> Result:
 
     Raises:
         LibraryLacking: the lesson needs a library that is not installed here.
+        OtherEngine: this is a worker of another version than whoever asks.
     """
+    here = under(task.sandbox)
+    if here != task.under:
+        raise OtherEngine(
+            f"a worker does not grade as this machine does: {here} there, {task.under} here. "
+            "Install the same versions on both."
+        )
     ask_for_libraries(task.bundle.assignment, task.bundle.setup)
     with _one_at_a_time:
-        return grade(
+        result = grade(
             task.data,
             task.bundle,
             make_box=_boxes(task.sandbox, optional_libraries(task.bundle.setup)).start,
@@ -58,3 +73,4 @@ def judge(task: Task) -> Result:
             flags=task.flags,
             tester=_tester(task),
         )
+    return replace(result, reached_under=here)

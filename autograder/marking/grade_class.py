@@ -227,7 +227,7 @@ def _judged(
                 except Exception as error:
                     yield handin, _our_fault(handin, error), False
                     continue
-                if not again and (kept := results.find(task.key)) is not None:
+                if not again and (kept := results.find(task.key, task.under)) is not None:
                     before = results.is_of(task.key, _name(handin))
                     results.note(task.key, _name(handin))
                     yield handin, kept, before

@@ -51,7 +51,7 @@ def write_pages(folder: ClassFolder, assignments: Sequence[str] | None = None) -
             if handin.assignment not in bundles:
                 continue
             bundle = bundles[handin.assignment]
-            # A verdict is the same in every sandbox, and so is what it is kept by.
+            # The verdict that there is, whatever it was reached under.
             result = results.find(task_in_class(folder, handin.student, bundle, NONE).key)
             name = f"{handin.student}/{handin.assignment}"
             if result is None:
