@@ -659,6 +659,54 @@ add(
     confined=True,
     limits=Limits(cell=60, test=5, notebook=120),
 )
+add(
+    "words between boxes",
+    "Locks, leases, watches a file that all boxes have; reads what the kernel counts of all.",
+    attempt(
+        """
+        import fcntl, numpy, struct
+        file = open(numpy.__file__)
+        lock = struct.pack("hhqqi", fcntl.F_RDLCK, 0, 0, 1, 0)
+        libc = ctypes.CDLL(None, use_errno=True)
+        for attempt in (
+            lambda: fcntl.flock(file, fcntl.LOCK_SH),
+            lambda: fcntl.lockf(file, fcntl.LOCK_SH),
+            *(lambda n=n: fcntl.fcntl(file, n, lock) for n in (5, 6, 7, 36, 37, 38)),
+            *(lambda n=n: fcntl.fcntl(file, n, 0) for n in (8, 9, 1024, 1025, 1026, 1035, 1036)),
+            lambda: 1 / (libc.inotify_init() >= 0),
+            lambda: 1 / (libc.inotify_init1(0) >= 0),
+            lambda: open("/proc/sys/fs/dentry-state").read(),
+            lambda: open("/proc/meminfo").read(),
+            lambda: open("/proc/stat").read(),
+            lambda: open("/proc/locks").read(),
+        ):
+            try:
+                attempt()
+            except (OSError, ZeroDivisionError):
+                continue
+            print("GO" + "T", attempt)
+        fcntl.fcntl(file, fcntl.F_GETFL), fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, 0)
+        """
+    ),
+    tried=True,
+    confined=True,
+)
+
+add(
+    "be the last that is ended",
+    "Says after exec, when its files in /proc are its own, that it is not to be ended first.",
+    attempt(
+        """
+        import subprocess
+        code = "open('/proc/self/oom_score_adj', 'w').write('0'); print('GO' + 'T')"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        print(done.stdout, "Read-only file system" in done.stderr)
+        """
+    ),
+    tried=True,
+    confined=True,
+)
+
 
 # Writing -----------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from autograder.box import seccomp
 
 _NEWNS, _NEWIPC, _NEWPID = 0x00020000, 0x08000000, 0x20000000
-_MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 2, 4, 8
+_MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 1, 2, 4, 8
 _MS_BIND, _MS_REC, _MS_PRIVATE = 0x1000, 0x4000, 0x40000
 _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
 _CAPABILITY_VERSION_3 = 0x20080522
@@ -80,7 +80,11 @@ def own_file_systems(limits: BoxLimits) -> None:
     libc = _libc()
     _check(libc.mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None), "make / private")
     flags = _MS_NOSUID | _MS_NODEV
-    _check(libc.mount(b"proc", b"/proc", b"proc", flags | _MS_NOEXEC, None), "mount /proc")
+    # Of processes only, and read-only: the rest counts what other boxes do, and what is written to
+    # a process's own, such as how soon the kernel ends it, is not the student's to choose.
+    quiet = flags | _MS_NOEXEC | _MS_RDONLY
+    if libc.mount(b"proc", b"/proc", b"proc", quiet, b"subset=pid") != 0:  # before Linux 5.8
+        _check(libc.mount(b"proc", b"/proc", b"proc", quiet, None), "mount /proc")
     options = f"size={limits.scratch},nr_inodes=10000,mode=1777".encode()
     mounted = libc.mount(b"tmpfs", WORK.encode(), b"tmpfs", flags, options)
     _check(mounted, f"mount {WORK}")

@@ -11,7 +11,9 @@ its own:
   a box's memory would not see it: /dev/shm is there instead; and larger socket buffers;
 * what tells which pages of a library are in the page cache, or puts them out of it (``preadv2``
   with its flags, ``mincore``, ``cachestat``, ``fadvise64``, ``madvise`` with MADV_COLD and
-  MADV_PAGEOUT): one box could leave the next a message there.
+  MADV_PAGEOUT): one box could leave the next a message there;
+* what tells of other processes that have the same file open, as boxes have the libraries: locks
+  (``flock``, and of ``fcntl`` all but a few commands), leases, ``inotify``.
 
 Source: seccomp(2), bpf(4); system call numbers from the kernel's tables.
 """
@@ -33,7 +35,7 @@ _KILL_PROCESS = 0x80000000
 _ERRNO = 0x00050000
 
 # struct seccomp_data: nr, arch, instruction pointer, six 64-bit arguments.
-_NR, _ARCH, _ARG0, _ARG2, _ARG3 = 0, 4, 16, 32, 40
+_NR, _ARCH, _ARG0, _ARG1, _ARG2, _ARG3 = 0, 4, 16, 24, 32, 40
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 
@@ -58,7 +60,7 @@ _ALLOWED = {
         "shutdown": 48, "bind": 49, "listen": 50, "getsockname": 51, "getpeername": 52,
         "socketpair": 53, "setsockopt": 54, "getsockopt": 55, "clone": 56, "fork": 57,
         "vfork": 58, "execve": 59, "exit": 60, "wait4": 61, "kill": 62, "uname": 63,
-        "fcntl": 72, "flock": 73, "fsync": 74, "fdatasync": 75, "truncate": 76, "ftruncate":
+        "fcntl": 72, "fsync": 74, "fdatasync": 75, "truncate": 76, "ftruncate":
         77, "getdents": 78, "getcwd": 79, "chdir": 80, "fchdir": 81, "rename": 82, "mkdir":
         83, "rmdir": 84, "creat": 85, "link": 86, "unlink": 87, "symlink": 88, "readlink":
         89, "chmod": 90, "fchmod": 91, "chown": 92, "fchown": 93, "lchown": 94, "umask": 95,
@@ -80,7 +82,7 @@ _ALLOWED = {
         "timer_delete": 226, "clock_gettime": 228, "clock_getres": 229, "clock_nanosleep":
         230, "exit_group": 231, "epoll_wait": 232, "epoll_ctl": 233, "tgkill": 234,
         "utimes": 235, "get_mempolicy": 239, "waitid": 247, "ioprio_get": 252,
-        "inotify_init": 253, "inotify_add_watch": 254, "inotify_rm_watch": 255, "openat":
+        "openat":
         257, "mkdirat": 258, "mknodat": 259, "fchownat": 260, "futimesat": 261,
         "newfstatat": 262, "unlinkat": 263, "renameat": 264, "linkat": 265, "symlinkat":
         266, "readlinkat": 267, "fchmodat": 268, "faccessat": 269, "pselect6": 270, "ppoll":
@@ -88,7 +90,7 @@ _ALLOWED = {
         "epoll_pwait": 281, "signalfd": 282, "timerfd_create": 283, "eventfd": 284,
         "fallocate": 285, "timerfd_settime": 286, "timerfd_gettime": 287, "accept4": 288,
         "signalfd4": 289, "eventfd2": 290, "epoll_create1": 291, "dup3": 292, "pipe2": 293,
-        "inotify_init1": 294, "preadv": 295, "pwritev": 296, "rt_tgsigqueueinfo": 297,
+        "preadv": 295, "pwritev": 296, "rt_tgsigqueueinfo": 297,
         "recvmmsg": 299, "prlimit64": 302, "sendmmsg": 307, "getcpu": 309, "sched_setattr":
         314, "sched_getattr": 315, "renameat2": 316, "getrandom": 318, "execveat": 322,
         "membarrier": 324, "copy_file_range": 326, "statx": 332, "rseq": 334,
@@ -98,9 +100,9 @@ _ALLOWED = {
     "aarch64": {
         "getxattr": 8, "lgetxattr": 9, "fgetxattr": 10, "listxattr": 11, "llistxattr": 12,
         "flistxattr": 13, "getcwd": 17, "eventfd2": 19, "epoll_create1": 20, "epoll_ctl":
-        21, "epoll_pwait": 22, "dup": 23, "dup3": 24, "fcntl": 25, "inotify_init1": 26,
-        "inotify_add_watch": 27, "inotify_rm_watch": 28, "ioctl": 29, "ioprio_get": 31,
-        "flock": 32, "mknodat": 33, "mkdirat": 34, "unlinkat": 35, "symlinkat": 36,
+        21, "epoll_pwait": 22, "dup": 23, "dup3": 24, "fcntl": 25, 
+        "ioctl": 29, "ioprio_get": 31,
+        "mknodat": 33, "mkdirat": 34, "unlinkat": 35, "symlinkat": 36,
         "linkat": 37, "renameat": 38, "statfs": 43, "fstatfs": 44, "truncate": 45,
         "ftruncate": 46, "fallocate": 47, "faccessat": 48, "chdir": 49, "fchdir": 50,
         "fchmod": 52, "fchmodat": 53, "fchownat": 54, "fchown": 55, "openat": 56, "close":
@@ -147,6 +149,8 @@ _UNKNOWN = {
 _MAP_SHARED, _MAP_ANONYMOUS = 0x01, 0x20
 _MADV_COLD, _MADV_PAGEOUT = 20, 21
 _SO_SNDBUFFORCE = 32
+#: Of ``fcntl``: duplicates, flags of a descriptor and of an open file, the size of a pipe, seals.
+_FCNTL = (0, 1, 2, 3, 4, 1030, 1032, 1034)
 #: On x86_64, numbers from here on are the x32 calls: the same calls past our list.
 _X32 = 0x40000000
 
@@ -211,6 +215,11 @@ def filter_program(machine: str) -> bytes:
         allow,
         refuse,
     )
+    commands = [
+        step(_EQUAL, command, yes=len(_FCNTL) - 1 - place) for place, command in enumerate(_FCNTL)
+    ]
+    commands[-1] = step(_EQUAL, _FCNTL[-1], no=1)
+    program += when("fcntl", step(_LOAD, _ARG1), *commands, allow, refuse)
     program += when(
         "clone", step(_LOAD, _ARG0), step(_ANY_BIT, _NAMESPACE_FLAGS, yes=1), allow, refuse
     )
