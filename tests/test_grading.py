@@ -498,6 +498,27 @@ def test_a_short_answer_that_is_given_later_counts(bundle: Bundle) -> None:
         assert points(graded(bundle, notebook)) == FULL
 
 
+THREAD = "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()"
+
+
+@pytest.mark.parametrize("begins", [THREAD, "import tqdm\nfor _ in tqdm.tqdm(range(3)): pass"])
+@pytest.mark.parametrize("last", ["type = 'causal'; len = tuple = 3", "def double(x): return x"])
+def test_a_thread_costs_no_point(bundle: Bundle, begins: str, last: str) -> None:
+    """Of a box with one no copy can be had: the notebook runs once more, up to each check."""
+    notebook = with_cell(bundle, last, len(bundle.notebook.cells))
+    notebook.cells.insert(1, nbformat.v4.new_code_cell(begins))
+    verdict = graded(bundle, notebook)
+    assert points(verdict) == FULL, [test.message for test in verdict.tests]
+
+
+def test_a_thread_gives_no_second_guess(bundle: Bundle) -> None:
+    for at_the_check, at_the_end, due in (("a", "b", 0.0), ("b", "a", 1.0)):
+        notebook = notebook_with(bundle, {"answer_size": f"answer_size = {at_the_check!r}\n"})
+        notebook.cells.insert(1, nbformat.v4.new_code_cell(THREAD))
+        notebook.cells.append(nbformat.v4.new_code_cell(f"answer_size = {at_the_end!r}"))
+        assert points(graded(bundle, notebook)) == {**FULL, "answer_size": due}
+
+
 def test_an_error_after_hidden_tests_is_not_shown(bundle: Bundle) -> None:
     """What cells say is what they said before any hidden test was run."""
     wrong = (

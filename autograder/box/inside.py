@@ -86,6 +86,7 @@ class Inside:
         import torch
         import torch._dynamo  # the first optimizer would import it: a second
         import torch.nn.functional as F
+        import tqdm
         from torch import nn
         from traitlets.config import Config
 
@@ -95,6 +96,7 @@ class Inside:
 
         self.stand_ins = {"class": class_stand_in, "function": function_stand_in}
         torch.set_num_threads(1)
+        tqdm.tqdm.monitor_interval = 0  # its thread would keep the box from being copied
         plt.close("all")
         answer_imports()
         self.usual_errors = partial(np.errstate, **np.geterr())

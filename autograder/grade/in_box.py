@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -50,6 +51,11 @@ class NotebookInBox:
     checked: dict[int, set[str]] = field(default_factory=dict)
     box: Box | None = None
     places: dict[str, Box] = field(default_factory=dict)
+    #: Exercises by the number of cells before their checks, where the box could not be kept: code
+    #: that has started threads cannot be copied.
+    unkept: dict[int, set[str]] = field(default_factory=dict)
+    #: Only so many cells run, or all.
+    only: int | None = None
     #: Exercises of which a test counted as the notebook ends.
     at_the_end: set[str] = field(default_factory=set)
     #: Names of answer cells that are as they were handed out.
@@ -113,7 +119,7 @@ class NotebookInBox:
     def _run_cells(self, box: Box) -> None:
         self.places.clear()
         box.run(self.bundle.setup, self.limits.cell)
-        for number, cell in enumerate(self.cells):
+        for number, cell in enumerate(self.cells[: self.only]):
             if number in self.poisoned:
                 continue
             self._check_time()
@@ -152,6 +158,19 @@ class NotebookInBox:
         place = box.snapshot()
         if place is not None:
             self.places.update(dict.fromkeys(self.checked[cells], place))
+        else:
+            self.unkept[cells] = self.checked[cells]
+
+    @contextlib.contextmanager
+    def up_to(self, cells: int) -> Iterator[None]:
+        """Inside the block there is another box, in which only so many cells have run."""
+        self.lost()
+        self.only = cells
+        try:
+            yield
+        finally:
+            self.lost()
+            self.only = None
 
     @cached_property
     def telling(self) -> Telling:
