@@ -218,6 +218,16 @@ def test_what_lies_deeper_than_the_others_is_left_out_and_named(
     assert "inside somebody's folder" in left_out(made)[odd]
 
 
+def test_a_folder_of_another_student_in_a_students_folder_is_nobodys(
+    folder: ClassFolder, tmp_path: Path
+) -> None:
+    """Also where nothing else is there that lies higher."""
+    odd = f"eve/{LESSON}/bob/{LESSON}/tiny.ipynb"
+    made = plan(folder, pack(tmp_path / "some.zip", {odd: b"{}"}))
+    assert taken(made) == {}
+    assert "inside somebody's folder" in left_out(made)[odd]
+
+
 def test_a_notebook_beside_a_students_folders_does_not_bury_the_others(
     folder: ClassFolder, tmp_path: Path
 ) -> None:

@@ -97,7 +97,7 @@ def plan(
         deep = too_deep([file.path for file in archive.files], chosen, folder.assignments)
         for file in archive.files:
             if file.path in deep:
-                inside = "it lies deeper than the others, inside somebody's folder: whose is it?"
+                inside = "it lies too deep, inside somebody's folder: whose is it?"
                 made.decisions.append(Decision(archive.name, file.path, LEFT_OUT, note=inside))
                 continue
             theirs = assigned(

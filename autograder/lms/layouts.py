@@ -129,7 +129,7 @@ def own_metadata(paths: Iterable[str], assignments: list[str]) -> str | None:
 
 
 def too_deep(paths: Iterable[str], layout: Layout, assignments: list[str]) -> set[str]:
-    """The files that lie deeper than others which the layout knows.
+    """The files that lie deeper than others which the layout knows, or in two students' folders.
 
     In Canvas's zips and in nbgrader's folders nothing tells a student's own folder from one
     around all students' but that theirs are side by side. A notebook beside the folders of
@@ -140,7 +140,16 @@ def too_deep(paths: Iterable[str], layout: Layout, assignments: list[str]) -> se
     depths = {path: path.count("/") for path in paths if layout.pattern.match(path)}
     known = [path for path in depths if is_notebook(path) and _fits(path, layout, assignments)]
     least = min((depths[path] for path in known), default=0)
-    return {path for path, depth in depths.items() if depth > least}
+    return {
+        path
+        for path, depth in depths.items()
+        if depth > least or (layout.pattern is PLAIN and _of_two(path, assignments))
+    }
+
+
+def _of_two(path: str, assignments: list[str]) -> bool:
+    """Whether a path has two levels of ``student/assignment``: the inner one is no student."""
+    return sum(folder in assignments for folder in path.split("/")[1:-1]) > 1
 
 
 def _fits(path: str, layout: Layout, assignments: list[str]) -> bool:
