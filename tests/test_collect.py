@@ -228,6 +228,20 @@ def test_a_folder_of_another_student_in_a_students_folder_is_nobodys(
     assert "inside somebody's folder" in left_out(made)[odd]
 
 
+def test_folders_that_would_be_shown_alike_are_nobodys(folder: ClassFolder, tmp_path: Path) -> None:
+    """Two names that differ in a control character would become one student's."""
+    files = {f"ada{sign}/{LESSON}/tiny.ipynb": b"{}" for sign in ("", "\x01", "\x02", "\u202e")}
+    made = plan(folder, pack(tmp_path / "some.zip", files))
+    assert list(taken(made).values()) == [to("ada")]
+    assert [why for why in left_out(made).values() if "signs that nobody sees" in why]
+    for name in files:
+        path = tmp_path / "unpacked" / name
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"{}")
+    made = plan(folder, tmp_path / "unpacked")
+    assert list(taken(made).values()) == [to("ada")]
+
+
 def test_a_notebook_beside_a_students_folders_does_not_bury_the_others(
     folder: ClassFolder, tmp_path: Path
 ) -> None:

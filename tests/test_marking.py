@@ -263,6 +263,13 @@ def test_the_server_serves_who_knows_the_key(folder: ClassFolder) -> None:
         status, tree = server.ask("answer", {**sent, "saw": 2, "digest": "another"})
         assert status == 409 and "handed in again" in tree["says"]
         assert server.ask("answers?question=other")[0] == 400
+        fresh = {**sent, "saw": 2, "saw_comment": "So."}
+        for odd in ({"points": 10**400}, {"points": float("nan")}, {"saw": {}}, {"saw": 10**400}):
+            assert server.ask("answer", {**fresh, **odd})[0] == 400, odd
+        deep = "[" * 100_000 + "]" * 100_000
+        request = urllib.request.Request(server.url + "answer", deep.encode(), {"X-Key": KEY})
+        with pytest.raises(urllib.error.HTTPError, match="400"):
+            urllib.request.urlopen(request, timeout=300)
 
 
 @needs_chromium

@@ -8,6 +8,7 @@ import threading
 import webbrowser
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import click
 
@@ -73,9 +74,16 @@ def mark(
             f"Marking at {address}\nCtrl-C ends it; then: autograder feedback {folder}", flush=True
         )
         if not no_browser:
-            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+            # By way of a file that nobody else can read: a command line holds no key.
+            page.write(f'<meta http-equiv="refresh" content="0;url={address}">')
+            page.flush()
+            where = Path(page.name).resolve().as_uri()
+            threading.Thread(target=webbrowser.open, args=(where,), daemon=True).start()
 
-    with open_gradebook(its_class.db_url) as gradebook:
+    with (
+        NamedTemporaryFile("w", dir=its_class.root, prefix=".mark-", suffix=".html") as page,
+        open_gradebook(its_class.db_url) as gradebook,
+    ):
         marking = Marking(
             its_class, gradebook, assignment, marker=who, share=part, second=second or 0
         )

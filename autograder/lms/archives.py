@@ -98,8 +98,9 @@ def _folder(top: Path) -> Archive:
             if _JUNK.search(shown):
                 continue
             status = path.lstat()
-            if not stat.S_ISREG(status.st_mode):
-                archive.left_out.append((shown, "it is a link, or not a regular file"))
+            why = "" if stat.S_ISREG(status.st_mode) else "it is a link, or not a regular file"
+            if why := why or _not_one(path.relative_to(top).as_posix()):
+                archive.left_out.append((shown, why))
                 continue
             when = datetime.fromtimestamp(status.st_mtime, UTC)
             read = partial(read_file, path)
@@ -112,6 +113,13 @@ def _folder(top: Path) -> Archive:
 
 def _shown(path: Path, top: Path) -> str:
     return plain_line(path.relative_to(top).as_posix(), 1000)
+
+
+def _not_one(path: str) -> str:
+    """Why the folders of a path cannot be told from others', as they would be shown; or ""."""
+    folder = path.rpartition("/")[0]
+    same = plain_line(folder, 1000) == folder
+    return "" if same else "its folder's name has signs that nobody sees, or too many; whose is it?"
 
 
 def _refuse_too_many(archive: Archive, path: Path) -> None:
@@ -153,7 +161,7 @@ def _zip(path: Path) -> Archive:
         shown = plain_line(raw, 1000)
         if info.is_dir() or _JUNK.search(shown):
             continue
-        why = _not_taken(info, raw)
+        why = _not_taken(info, raw) or _not_one(raw)
         if why:
             archive.left_out.append((shown, why))
             continue

@@ -25,6 +25,8 @@ from autograder.marking.formulas import with_formulas
 from autograder.marking.questions import Answer, Conflict, MarkingError
 
 _HERE = "127.0.0.1"
+#: More than any question has.
+MOST_POINTS = 1e6
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'"
 
 _environment = jinja2.Environment(
@@ -143,7 +145,7 @@ class _One(_Handler):
         question, token = str(said.get("question", "")), str(said.get("token", ""))
         now = self.marking.answer(question, token)
         text = now.text if said.get("digest") == now.digest else ""
-        saw = Answer(token, now.student, text, said.get("saw"), str(said.get("saw_comment", "")))
+        saw = Answer(token, now.student, text, _score(said), str(said.get("saw_comment", "")))
         try:
             comment = str(said.get("comment", ""))
             answer = self.marking.give(question, token, said.get("points"), comment, seen=saw)
@@ -154,10 +156,20 @@ class _One(_Handler):
         self.finish(self.shown(answer, question))
 
 
+def _score(said: dict[str, Any]) -> float | None:
+    """The points that the page showed."""
+    score = said.get("saw")
+    if score is None:
+        return None
+    if isinstance(score, (int, float)) and abs(score) <= MOST_POINTS:
+        return float(score)
+    raise HTTPError(400, reason="What was seen is no number of points")
+
+
 def _tree(body: bytes) -> dict[str, Any]:
     try:
         tree = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise HTTPError(400, reason="That is no JSON") from None
     if not isinstance(tree, dict):
         raise HTTPError(400, reason="That is no JSON object")
