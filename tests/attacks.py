@@ -545,7 +545,9 @@ add(
         for folder, below, names in os.walk("/"):
             below[:] = [b for b in below if b not in ("proc", "sys", "lib", "bin", "lib64")]
             for name in names:
-                if name.endswith((".ipynb", ".db", "id_rsa", "class.toml", "misconceptions.py")):
+                if name.endswith((".ipynb", ".db", ".sqlite3", "id_rsa", "class.toml")):
+                    print("GO" + "T", folder, name)
+                if name == "misconceptions.py":
                     print("GO" + "T", folder, name)
         for path in ("/etc/passwd", "/etc/shadow", "/root", "/home", "/var"):
             if os.path.exists(path) and (os.path.isfile(path) or path.startswith("/var")):

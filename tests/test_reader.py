@@ -70,18 +70,20 @@ WHO = {
     "grade/tester.py": OURS,  # the setup cell and test cells
     "grade/course_code.py": OURS,
     "diagnose/plain_run.py": OURS,
-    "lesson/cells.py": BOX,
-    "lesson/claims.py": READER,  # and in the student's own notebook
-    "lesson/exceptions.py": BOX,
-    "lesson/fingerprints.py": SHORT,  # an exception's text
-    "lesson/in_a_copy.py": BOX,
-    "lesson/probes.py": BOX,
-    "lesson/repair.py": READER,
-    "lesson/short_answers.py": SHORT,
-    "lesson/shown.py": BOX,
-    "lesson/small_changes.py": READER,
-    "lesson/unused.py": BOX,
-    "lesson/unwritten.py": BOX,
+    "diagnose/matrix.py": OURS,
+    "lesson_kit/cells.py": BOX,
+    "lesson_kit/claims.py": READER,  # and in the student's own notebook
+    "lesson_kit/earlier.py": OURS,
+    "lesson_kit/exceptions.py": BOX,
+    "lesson_kit/fingerprints.py": SHORT,  # an exception's text
+    "lesson_kit/in_a_copy.py": BOX,
+    "lesson_kit/probes.py": BOX,
+    "lesson_kit/repair.py": READER,
+    "lesson_kit/short_answers.py": SHORT,
+    "lesson_kit/shown.py": BOX,
+    "lesson_kit/small_changes.py": READER,
+    "lesson_kit/unused.py": BOX,
+    "lesson_kit/unwritten.py": BOX,
     "report/figures.py": OURS,
     "report/labels.py": SHORT,
     "report/page.py": OURS,
@@ -93,11 +95,11 @@ _READING = {"ast", "dis", "re", "tokenize"}
 def readers() -> dict[str, Counter[str]]:
     """By module: what it calls that compiles, parses, tokenises or matches."""
     calls: dict[str, Counter[str]] = {}
-    for package in ("grade", "diagnose", "lesson", "report"):
-        for path in sorted((ROOT / "autograder" / package).glob("*.py")):
+    for package in ("autograder/grade", "autograder/diagnose", "autograder/report", "lesson_kit"):
+        for path in sorted((ROOT / package).glob("*.py")):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Call) and (name := _reads(node.func)):
-                    calls.setdefault(f"{package}/{path.name}", Counter())[name] += 1
+                    calls.setdefault(f"{path.parent.name}/{path.name}", Counter())[name] += 1
     return calls
 
 
@@ -123,12 +125,12 @@ _HARMLESS = {"ast.walk", "ast.iter_child_nodes", "ast.iter_fields", "ast.copy_lo
 def test_no_process_that_grades_imports_a_reader_of_students_sources() -> None:
     """Who grades reaches them through :mod:`autograder.grade.reader` only."""
     reading = {
-        f"autograder.{name.removesuffix('.py').replace('/', '.')}"
+        f"autograder/{name}".replace("autograder/lesson_kit", "lesson_kit")[:-3].replace("/", ".")
         for name, who in WHO.items()
         if who == READER
     } - {"lesson_kit.claims"}
     for path in Path(ROOT, "autograder").rglob("*.py"):
-        if path.parent.name in ("lesson", "authors") or path.name == "reader_process.py":
+        if path.parent.name == "authors" or path.name == "reader_process.py":
             continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
         modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}

@@ -164,67 +164,68 @@ def supported() -> bool:
     return platform.machine() in _AUDIT_ARCH
 
 
+def _step(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
+    return struct.pack("=HBBI", code, yes, no, value)
+
+
 def filter_program(machine: str) -> bytes:
     """The BPF program for a kind of machine (``x86_64`` or ``aarch64``)."""
 
-    def step(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
-        return struct.pack("=HBBI", code, yes, no, value)
-
     def when(name: str, *checks: bytes) -> list[bytes]:
         """Checks of one call's arguments; they end in a decision."""
-        return [step(_EQUAL, _ALLOWED[machine][name], no=len(checks)), *checks]
+        return [_step(_EQUAL, _ALLOWED[machine][name], no=len(checks)), *checks]
 
-    refuse = step(_RETURN, _ERRNO | errno.EPERM)
-    unknown = step(_RETURN, _ERRNO | errno.ENOSYS)
-    allow = step(_RETURN, _ALLOW)
+    refuse = _step(_RETURN, _ERRNO | errno.EPERM)
+    unknown = _step(_RETURN, _ERRNO | errno.ENOSYS)
+    allow = _step(_RETURN, _ALLOW)
     program = [
-        step(_LOAD, _ARCH),
-        step(_EQUAL, _AUDIT_ARCH[machine], yes=1),
-        step(_RETURN, _KILL_PROCESS),
-        step(_LOAD, _NR),
+        _step(_LOAD, _ARCH),
+        _step(_EQUAL, _AUDIT_ARCH[machine], yes=1),
+        _step(_RETURN, _KILL_PROCESS),
+        _step(_LOAD, _NR),
     ]
     if machine == "x86_64":
-        program += [step(_AT_LEAST, _X32, no=1), refuse]
+        program += [_step(_AT_LEAST, _X32, no=1), refuse]
     for number in sorted(_UNKNOWN[machine].values()):
-        program += [step(_EQUAL, number, no=1), unknown]
+        program += [_step(_EQUAL, number, no=1), unknown]
     for name in ("socket", "socketpair"):
         program += when(
-            name, step(_LOAD, _ARG0), step(_EQUAL, int(socket.AF_UNIX), no=1), allow, refuse
+            name, _step(_LOAD, _ARG0), _step(_EQUAL, int(socket.AF_UNIX), no=1), allow, refuse
         )
     program += when(
         "setsockopt",
-        step(_LOAD, _ARG2),
-        step(_EQUAL, socket.SO_SNDBUF, yes=2),
-        step(_EQUAL, _SO_SNDBUFFORCE, yes=1),
+        _step(_LOAD, _ARG2),
+        _step(_EQUAL, socket.SO_SNDBUF, yes=2),
+        _step(_EQUAL, _SO_SNDBUFFORCE, yes=1),
         allow,
         refuse,
     )
     program += when(
         "mmap",
-        step(_LOAD, _ARG3),
-        step(_ANY_BIT, _MAP_ANONYMOUS, no=2),
-        step(_ANY_BIT, _MAP_SHARED, no=1),
+        _step(_LOAD, _ARG3),
+        _step(_ANY_BIT, _MAP_ANONYMOUS, no=2),
+        _step(_ANY_BIT, _MAP_SHARED, no=1),
         refuse,
         allow,
     )
     program += when(
         "madvise",
-        step(_LOAD, _ARG2),
-        step(_EQUAL, _MADV_COLD, yes=2),
-        step(_EQUAL, _MADV_PAGEOUT, yes=1),
+        _step(_LOAD, _ARG2),
+        _step(_EQUAL, _MADV_COLD, yes=2),
+        _step(_EQUAL, _MADV_PAGEOUT, yes=1),
         allow,
         refuse,
     )
     commands = [
-        step(_EQUAL, command, yes=len(_FCNTL) - 1 - place) for place, command in enumerate(_FCNTL)
+        _step(_EQUAL, command, yes=len(_FCNTL) - 1 - place) for place, command in enumerate(_FCNTL)
     ]
-    commands[-1] = step(_EQUAL, _FCNTL[-1], no=1)
-    program += when("fcntl", step(_LOAD, _ARG1), *commands, allow, refuse)
+    commands[-1] = _step(_EQUAL, _FCNTL[-1], no=1)
+    program += when("fcntl", _step(_LOAD, _ARG1), *commands, allow, refuse)
     program += when(
-        "clone", step(_LOAD, _ARG0), step(_ANY_BIT, _NAMESPACE_FLAGS, yes=1), allow, refuse
+        "clone", _step(_LOAD, _ARG0), _step(_ANY_BIT, _NAMESPACE_FLAGS, yes=1), allow, refuse
     )
     for first, last in _ranges(sorted(_ALLOWED[machine].values())):
-        program += [step(_AT_LEAST, first, no=2), step(_AT_LEAST, last + 1, yes=1), allow]
+        program += [_step(_AT_LEAST, first, no=2), _step(_AT_LEAST, last + 1, yes=1), allow]
     program.append(refuse)
     return b"".join(program)
 

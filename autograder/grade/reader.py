@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from lesson_kit.claims import Words
 from autograder.limited_process import LimitedProcess, TooMuch
+from lesson_kit.claims import Words
 
 __all__ = ["TooMuch", "let_through", "names_bound", "rebound_at", "repaired", "words_of"]
 

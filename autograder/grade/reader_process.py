@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from autograder.grade.hidden_exceptions import let_through
 from autograder.grade.names_bound import names_bound
 from autograder.grade.rebound import may_be_rebound
+from autograder.limited_process import ask_back, serve
 from lesson_kit.claims import words_of
 from lesson_kit.repair import nearest_repair
-from autograder.limited_process import ask_back, serve
 
 #: Changes that are tried in other lines once one was found that mends an answer.
 TRIED_ELSEWHERE = 50
