@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, wait
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,10 @@ import pytest
 
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.grades_file import GradedSubmission
+from autograder.classroom.hand_ins import task_in_class
 from autograder.cli.main import main
-from autograder.grade.executors import SchedulerError
+from autograder.grade.cluster import SchedulerError, believed
+from autograder.grade.kept import Results, as_text
 from autograder.grade.result import Result
 from autograder.grade.task import Task
 from autograder.marking.grade_class import grade_class
@@ -185,8 +188,8 @@ def test_a_worker_that_dies_costs_one_verdict(tmp_path: Path) -> None:
 class Cluster:
     """A real Dask scheduler on loopback, and worker processes that come and go."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, *options: str) -> None:
+        self._folder, self._options = folder, options
         self._started: list[subprocess.Popen[bytes]] = []
         where = folder / "scheduler.json"
         self._start("dask_scheduler", "--port", "0", "--scheduler-file", str(where))
@@ -198,7 +201,7 @@ class Cluster:
 
     def _start(self, module: str, *options: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", f"distributed.cli.{module}", *options]
-        command += ["--no-dashboard", "--host", "127.0.0.1"]
+        command += ["--no-dashboard", "--host", "127.0.0.1", *self._options]
         quiet = subprocess.DEVNULL
         self._started.append(
             subprocess.Popen(command, stdout=quiet, stderr=quiet, cwd=self._folder)
@@ -232,6 +235,74 @@ def test_a_dask_cluster_comes_to_the_same(
     cluster.join()
     grade_class(folder, scheduler=cluster.address, sandbox=boxes().tier, again=True, quiet=True)
     assert everything(folder) == expected
+
+
+def test_a_dask_cluster_that_asks_for_certificates(tmp_path: Path) -> None:
+    from distributed import Security
+
+    folder = new(tmp_path)
+    hand_in(folder, "ada", solved(folder))
+    made = Security.temporary()
+    pem = {"ca": made.tls_ca_file, "cert": made.tls_client_cert, "key": made.tls_client_key}
+    for name, text in pem.items():
+        (folder.root / f"{name}.pem").write_text(text)
+    options = [f"--tls-{name}={folder.root / name}.pem" for name in ("cert", "key")]
+    cluster = Cluster(tmp_path, f"--tls-ca-file={folder.root / 'ca.pem'}", *options)
+    try:
+        cluster.join()
+        assert cluster.address.startswith("tls://")
+        how: dict[str, Any] = {"scheduler": cluster.address, "sandbox": "none", "quiet": True}
+        with (folder.root / "class.toml").open("a") as file:
+            file.write('\n[cluster]\nca = "ca.pem"\ncert = "cert.pem"\nkey = "key.pem"\n')
+        grade_class(ClassFolder.open(folder.root), **how)
+        assert entries(folder)["ada"]["score"] == 8.0
+        (folder.root / "key.pem").unlink()
+        with pytest.raises(SchedulerError, match=r"cluster\.key should name a file"):
+            grade_class(ClassFolder.open(folder.root), **how, again=True)
+    finally:
+        cluster.end()
+
+
+def test_another_machine_is_asked_with_certificates_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = new(tmp_path)
+    hand_in(folder, "ada", b"{")
+    monkeypatch.setattr("autograder.grade.cluster.CONNECT_SECONDS", 1)
+    for address in ("tcp://192.0.2.7:8786", "tls://192.0.2.7:8786", "tcp://localhost.example:1"):
+        with pytest.raises(SchedulerError, match="another machine, and without certificates"):
+            grade_class(folder, scheduler=address, sandbox="none", quiet=True)
+    with (folder.root / "class.toml").open("a") as file:
+        file.write("\n[cluster]\nin_the_clear = true\n")
+    with pytest.raises(SchedulerError, match="no Dask scheduler answers"):
+        grade_class(
+            ClassFolder.open(folder.root), scheduler="tcp://127.0.0.1:9", sandbox="none", quiet=True
+        )
+
+
+def test_what_a_worker_sends_is_looked_at(
+    undisturbed: tuple[ClassFolder, dict[str, Any]],
+) -> None:
+    folder, _ = undisturbed
+    task = task_in_class(folder, "student0", folder.bundle(LESSON), boxes().tier)
+    result = Results(folder.root / ".results").find(task.key)
+    assert result is not None
+    assert believed(as_text(result), task) == result
+    first, *others = result.tests
+    for tests in (
+        others,
+        [first, first, *others[1:]],
+        [replace(first, points=99.0), *others],
+        [replace(first, points=-1.0), *others],
+        [replace(first, points=float("nan")), *others],
+        [replace(first, max_points=9.0), *others],
+        [replace(first, message=["a list"]), *others],  # type: ignore[arg-type]
+    ):
+        with pytest.raises(ValueError, match="no verdict"):
+            believed(as_text(replace(result, tests=tuple(tests))), task)
+    for text in ("", "{}", "[1]", None, as_text(replace(result, reached_under="elsewhere"))):
+        with pytest.raises(ValueError, match="no verdict"):
+            believed(text, task)
 
 
 def test_a_dask_worker_that_is_killed_and_one_that_joins_late(
@@ -296,7 +367,7 @@ def test_a_dask_worker_that_joins_late_is_given_work(
         return wait(futures, **how)
 
     @contextlib.contextmanager
-    def dask(address: str) -> Iterator[Executor]:
+    def dask(*_: object) -> Iterator[Executor]:
         yield cluster
 
     monkeypatch.setattr("autograder.marking.grade_class.dask", dask)
@@ -309,7 +380,7 @@ def test_no_scheduler_is_said_and_loses_nothing(
     undisturbed: tuple[ClassFolder, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, expected = undisturbed
-    monkeypatch.setattr("autograder.grade.executors.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("autograder.grade.cluster.CONNECT_SECONDS", 1)
     with pytest.raises(SchedulerError, match="no Dask scheduler answers"):
         grade_class(folder, scheduler="tcp://127.0.0.1:9", sandbox="none", again=True, quiet=True)
     assert everything(folder) == expected

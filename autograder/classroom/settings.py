@@ -15,6 +15,7 @@ from autograder.classroom.final_grade import FinalGrade
 from autograder.classroom.late import LatePolicy, due_dates
 from autograder.classroom.roster import Roster
 from autograder.errors import WrongUse
+from autograder.grade.cluster import Certificates
 from autograder.grade.limits import Limits
 
 #: What may stand at the top of class.toml.
@@ -33,6 +34,7 @@ _SETTINGS = (
     "grade",
     "collect",
     "export",
+    "cluster",
 )
 
 #: When students learn whether a short answer is right.
@@ -82,7 +84,7 @@ class ClassSettings:
         for assignment in self.assignments:
             self.limits(assignment)
         _ = self.seed, self.short_answers, self.hold_back, self.due, self.late_policy, self.roster
-        _ = self.assistants, self.requests, self.final_grade
+        _ = self.assistants, self.requests, self.final_grade, self.cluster
         _ = self.extensions, self.collect_pattern, self.export_columns
 
     def _refuse_others(self, where: str, table: object, known: Iterable[str]) -> None:
@@ -233,6 +235,25 @@ class ClassSettings:
         if not isinstance(how, str):
             raise ClassError(f"{self.root / 'class.toml'}: requests.how should be a text")
         return how
+
+    @property
+    def cluster(self) -> Certificates:
+        """By what the machines of a Dask cluster know each other; paths are from the class.
+
+        Raises:
+            ClassError: [cluster] cannot be used.
+        """
+        table = self._table("cluster", ("ca", "cert", "key", "in_the_clear"))
+        clear = table.get("in_the_clear", False)
+        files = {name: file for name, file in table.items() if name != "in_the_clear"}
+        if not isinstance(clear, bool) or not all(isinstance(f, str) for f in files.values()):
+            raise ClassError(
+                f"{self.root / 'class.toml'}: [cluster] takes files, ca, cert and key, or "
+                "in_the_clear = true"
+            )
+        return Certificates(
+            **{n: str(self.root / str(f)) for n, f in files.items()}, in_the_clear=clear
+        )
 
     def _table(self, name: str, known: Iterable[str]) -> dict[str, object]:
         """A table of class.toml in which nothing else may stand."""

@@ -1,4 +1,4 @@
-"""Where submissions are graded: on this machine's cores, or on a Dask cluster.
+"""Where submissions are graded: on this machine's cores, or on a Dask cluster (:mod:`.cluster`).
 
 Both are executors of ``concurrent.futures``; a task needs nothing but itself.
 """
@@ -10,17 +10,9 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from multiprocessing import get_context
 
-from autograder.errors import WrongUse
 from autograder.grade.result import Result
 from autograder.grade.task import Task
 from autograder.processes import processes
-
-#: Seconds to wait for a Dask scheduler.
-CONNECT_SECONDS = 15
-
-
-class SchedulerError(WrongUse):
-    """A Dask scheduler cannot be used; the message says what to do."""
 
 
 @contextmanager
@@ -33,36 +25,6 @@ def local(workers: int) -> Iterator[Executor]:
     context.set_forkserver_preload(["autograder.grade.worker"])
     with processes(workers, context=context) as pool:
         yield pool
-
-
-@contextmanager
-def dask(address: str) -> Iterator[Executor]:
-    """The workers of an existing Dask cluster.
-
-    They need this package and, for a sandbox, bubblewrap; start them with one thread each:
-    ``dask worker ADDRESS --nthreads 1 --no-nanny``.
-
-    Args:
-        address: of the scheduler, such as ``tcp://10.0.0.7:8786``.
-
-    Raises:
-        SchedulerError: dask is not installed, or nothing answers there.
-    """
-    try:
-        from distributed import Client
-    except ImportError:
-        raise SchedulerError(
-            "--scheduler needs Dask: pip install 'attention-course-autograder[cluster]'"
-        ) from None
-    try:
-        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise SchedulerError(
-            f"no Dask scheduler answers at {address}: {error}. Start one with `dask scheduler`, "
-            "and workers with `dask worker ADDRESS --nthreads 1 --no-nanny`."
-        ) from None
-    with client, client.get_executor(pure=False, retries=0) as executor:
-        yield executor
 
 
 def size(executor: Executor, workers: int) -> int:

@@ -37,15 +37,14 @@ class Results:
             under: what it has to be reached under; whatever it was, where that is not said.
         """
         try:
-            tree = json.loads(self._path(key).read_text(encoding="utf-8"))
-            result = _from_tree(tree)
+            result = from_text(self._path(key).read_text(encoding="utf-8"))
             return result if under in ("", result.reached_under) else None
         except (OSError, ValueError, KeyError, TypeError):
             return None  # not there, or not ours: it is graded again
 
     def keep(self, key: str, result: Result) -> None:
         """Keep a verdict."""
-        write_whole(self._path(key), json.dumps(_to_tree(result)))
+        write_whole(self._path(key), as_text(result))
 
     def is_of(self, key: str, name: str) -> bool:
         """Whether this student had this verdict before; equal files share one.
@@ -76,13 +75,20 @@ class Results:
         return self.folder / f"{key}.json"
 
 
-def _to_tree(result: Result) -> dict[str, Any]:
+def as_text(result: Result) -> str:
+    """A verdict as JSON."""
     tree = asdict(result)
     tree["written_to_read"] = sorted(result.written_to_read)
-    return tree
+    return json.dumps(tree)
 
 
-def _from_tree(tree: dict[str, Any]) -> Result:
+def from_text(text: str) -> Result:
+    """What :func:`as_text` wrote.
+
+    Raises:
+        ValueError, KeyError, TypeError: it is something else.
+    """
+    tree = json.loads(text)
     cells = [{**cell, "outputs": tuple(cell["outputs"])} for cell in tree["cells"]]
     parts = {
         "tests": tuple(_made(TestResult, test) for test in tree["tests"]),
@@ -97,8 +103,16 @@ def _from_tree(tree: dict[str, Any]) -> Result:
 Kept = TypeVar("Kept")
 
 
+#: What a field of a type holds, as JSON has it.
+_HOLDS = {"str": str, "float": (int, float), "bool": bool, "int": int}
+
+
 def _made(kind: type[Kept], tree: dict[str, Any]) -> Kept:
     """What was kept, if it has all that it has today: an earlier version may have kept less."""
-    if set(tree) != {field.name for field in fields(kind)}:  # type: ignore[arg-type]
+    types = {field.name: str(field.type) for field in fields(kind)}  # type: ignore[arg-type]
+    if set(tree) != set(types):
         raise ValueError
+    for name, value in tree.items():
+        if not isinstance(value, _HOLDS.get(types[name], object)):
+            raise ValueError
     return kind(**tree)

@@ -23,7 +23,8 @@ from autograder.classroom.late import Standing
 from autograder.course.bundle import Bundle
 from autograder.course.libraries import ask_for_libraries
 from autograder.files import write_whole
-from autograder.grade.executors import dask, judge, local, size
+from autograder.grade.cluster import dask
+from autograder.grade.executors import judge, local, size
 from autograder.grade.kept import Results
 from autograder.grade.result import MISSING, NO_NOTEBOOK, OUR_FAULT, Result, TestResult
 from autograder.grade.task import Task, make_task
@@ -119,7 +120,9 @@ def grade_class(
         for handin in wanted
         for name in [handin.assignment]
     )
-    where = partial(local, workers) if scheduler is None else partial(dask, scheduler)
+    where = (
+        partial(local, workers) if scheduler is None else partial(dask, scheduler, folder.cluster)
+    )
     judged = _judged(tasks, where, workers, Results(folder.root / ".results"), again)
     progress = Progress(len(wanted), quiet=quiet)
     with progress, open_gradebook(folder.db_url) as gradebook:
