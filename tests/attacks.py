@@ -687,6 +687,15 @@ add(
             except (OSError, ZeroDivisionError):
                 continue
             print("GO" + "T", attempt)
+        libc.mmap.restype = ctypes.c_void_p
+        for flags in (1, 2):
+            page = libc.mmap(None, ctypes.c_size_t(4096), 1, flags, file.fileno(), ctypes.c_long(0))
+            now, wait = ctypes.c_uint.from_address(page).value, (ctypes.c_long * 2)(0, 10**8)
+            for operation in (0, 9, 256 + 9):
+                number = 202 if os.uname().machine == "x86_64" else 98
+                libc.syscall(number, ctypes.c_void_p(page), operation, now, wait, None, -1)
+                if ctypes.get_errno() != 11:
+                    print("GO" + "T", operation, ctypes.get_errno())
         fcntl.fcntl(file, fcntl.F_GETFL), fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, 0)
         """
     ),

@@ -432,6 +432,19 @@ def mkdir_as_the_kernel(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return made
 
 
+def test_threads_and_processes_of_a_box_wait_for_each_other(box: Box) -> None:
+    """Although a wait that another box could end is none."""
+    body = (
+        "import multiprocessing, threading\n"
+        "seen = []\n"
+        "threads = [threading.Thread(target=seen.append, args=(n,)) for n in range(4)]\n"
+        "[thread.start() for thread in threads]; [thread.join() for thread in threads]\n"
+        "with multiprocessing.get_context('fork').Pool(2) as pool:\n"
+        "    return sorted(seen) + pool.map(abs, [-5, 6])"
+    )
+    assert inside(box, body) == [0, 1, 2, 3, 5, 6]
+
+
 def test_processes_are_limited_and_end_with_the_box(confined: Boxes) -> None:
     bomb = (
         "import os, time\ncount = 0\n"

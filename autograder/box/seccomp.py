@@ -13,7 +13,9 @@ its own:
   with its flags, ``mincore``, ``cachestat``, ``fadvise64``, ``madvise`` with MADV_COLD and
   MADV_PAGEOUT): one box could leave the next a message there;
 * what tells of other processes that have the same file open, as boxes have the libraries: locks
-  (``flock``, and of ``fcntl`` all but a few commands), leases, ``inotify``.
+  (``flock``, and of ``fcntl`` all but a few commands), leases, ``inotify``; and to wait on a
+  ``futex`` that others may wake, in a page of a library: such a wait ends at once, as if it had
+  been woken, and whoever means its own processes asks again.
 
 Source: seccomp(2), bpf(4); system call numbers from the kernel's tables.
 """
@@ -25,6 +27,7 @@ import errno
 import platform
 import socket
 import struct
+from collections.abc import Iterator
 
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_SET_SECCOMP = 22
@@ -95,7 +98,7 @@ _ALLOWED = {
         314, "sched_getattr": 315, "renameat2": 316, "getrandom": 318, "execveat": 322,
         "membarrier": 324, "copy_file_range": 326, "statx": 332, "rseq": 334,
         "pidfd_send_signal": 424, "pidfd_open": 434, "close_range": 436, "openat2": 437,
-        "faccessat2": 439, "epoll_pwait2": 441, "futex_waitv": 449, "fchmodat2": 452,
+        "faccessat2": 439, "epoll_pwait2": 441, "fchmodat2": 452,
     },
     "aarch64": {
         "getxattr": 8, "lgetxattr": 9, "fgetxattr": 10, "listxattr": 11, "llistxattr": 12,
@@ -138,7 +141,7 @@ _ALLOWED = {
         "sched_getattr": 275, "renameat2": 276, "getrandom": 278, "execveat": 281,
         "membarrier": 283, "copy_file_range": 285, "statx": 291, "rseq": 293,
         "pidfd_send_signal": 424, "pidfd_open": 434, "close_range": 436, "openat2": 437,
-        "faccessat2": 439, "epoll_pwait2": 441, "futex_waitv": 449, "fchmodat2": 452,
+        "faccessat2": 439, "epoll_pwait2": 441, "fchmodat2": 452,
     },
 }  # fmt: skip
 #: Their libraries do without them when the kernel is too old to have them.
@@ -151,6 +154,7 @@ _MADV_COLD, _MADV_PAGEOUT = 20, 21
 _SO_SNDBUFFORCE = 32
 #: Of ``fcntl``: duplicates, flags of a descriptor and of an open file, the size of a pipe, seals.
 _FCNTL = (0, 1, 2, 3, 4, 1030, 1032, 1034)
+_FUTEX_WAKE, _FUTEX_PRIVATE = 1, 128
 #: On x86_64, numbers from here on are the x32 calls: the same calls past our list.
 _X32 = 0x40000000
 
@@ -168,16 +172,14 @@ def _step(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
     return struct.pack("=HBBI", code, yes, no, value)
 
 
+_REFUSE = _step(_RETURN, _ERRNO | errno.EPERM)
+_UNHEARD = _step(_RETURN, _ERRNO | errno.ENOSYS)
+_AGAIN = _step(_RETURN, _ERRNO | errno.EAGAIN)
+_LET = _step(_RETURN, _ALLOW)
+
+
 def filter_program(machine: str) -> bytes:
     """The BPF program for a kind of machine (``x86_64`` or ``aarch64``)."""
-
-    def when(name: str, *checks: bytes) -> list[bytes]:
-        """Checks of one call's arguments; they end in a decision."""
-        return [_step(_EQUAL, _ALLOWED[machine][name], no=len(checks)), *checks]
-
-    refuse = _step(_RETURN, _ERRNO | errno.EPERM)
-    unknown = _step(_RETURN, _ERRNO | errno.ENOSYS)
-    allow = _step(_RETURN, _ALLOW)
     program = [
         _step(_LOAD, _ARCH),
         _step(_EQUAL, _AUDIT_ARCH[machine], yes=1),
@@ -185,49 +187,39 @@ def filter_program(machine: str) -> bytes:
         _step(_LOAD, _NR),
     ]
     if machine == "x86_64":
-        program += [_step(_AT_LEAST, _X32, no=1), refuse]
+        program += [_step(_AT_LEAST, _X32, no=1), _REFUSE]
     for number in sorted(_UNKNOWN[machine].values()):
-        program += [_step(_EQUAL, number, no=1), unknown]
-    for name in ("socket", "socketpair"):
-        program += when(
-            name, _step(_LOAD, _ARG0), _step(_EQUAL, int(socket.AF_UNIX), no=1), allow, refuse
-        )
-    program += when(
-        "setsockopt",
-        _step(_LOAD, _ARG2),
-        _step(_EQUAL, socket.SO_SNDBUF, yes=2),
-        _step(_EQUAL, _SO_SNDBUFFORCE, yes=1),
-        allow,
-        refuse,
-    )
-    program += when(
-        "mmap",
-        _step(_LOAD, _ARG3),
-        _step(_ANY_BIT, _MAP_ANONYMOUS, no=2),
-        _step(_ANY_BIT, _MAP_SHARED, no=1),
-        refuse,
-        allow,
-    )
-    program += when(
-        "madvise",
-        _step(_LOAD, _ARG2),
-        _step(_EQUAL, _MADV_COLD, yes=2),
-        _step(_EQUAL, _MADV_PAGEOUT, yes=1),
-        allow,
-        refuse,
-    )
-    commands = [
-        _step(_EQUAL, command, yes=len(_FCNTL) - 1 - place) for place, command in enumerate(_FCNTL)
-    ]
-    commands[-1] = _step(_EQUAL, _FCNTL[-1], no=1)
-    program += when("fcntl", _step(_LOAD, _ARG1), *commands, allow, refuse)
-    program += when(
-        "clone", _step(_LOAD, _ARG0), _step(_ANY_BIT, _NAMESPACE_FLAGS, yes=1), allow, refuse
-    )
+        program += [_step(_EQUAL, number, no=1), _UNHEARD]
+    for name, checks in _looked_at():
+        program += [_step(_EQUAL, _ALLOWED[machine][name], no=len(checks)), *checks]
     for first, last in _ranges(sorted(_ALLOWED[machine].values())):
-        program += [_step(_AT_LEAST, first, no=2), _step(_AT_LEAST, last + 1, yes=1), allow]
-    program.append(refuse)
+        program += [_step(_AT_LEAST, first, no=2), _step(_AT_LEAST, last + 1, yes=1), _LET]
+    program.append(_REFUSE)
     return b"".join(program)
+
+
+def _looked_at() -> Iterator[tuple[str, list[bytes]]]:
+    """The calls whose arguments are looked at, and how that ends in a decision."""
+
+    def unless(argument: int, code: int, *values: int) -> list[bytes]:
+        """Refused where the argument is one of these, or has one of these bits."""
+        steps = [_step(code, value, yes=len(values) - place) for place, value in enumerate(values)]
+        return [_step(_LOAD, argument), *steps, _LET, _REFUSE]
+
+    def only(argument: int, *values: int) -> list[bytes]:
+        steps = [_step(_EQUAL, value, yes=len(values) - at) for at, value in enumerate(values)]
+        return [_step(_LOAD, argument), *steps, _REFUSE, _LET]
+
+    yield "socket", only(_ARG0, int(socket.AF_UNIX))
+    yield "socketpair", only(_ARG0, int(socket.AF_UNIX))
+    yield "setsockopt", unless(_ARG2, _EQUAL, socket.SO_SNDBUF, _SO_SNDBUFFORCE)
+    shared = [_step(_ANY_BIT, _MAP_ANONYMOUS, no=2), _step(_ANY_BIT, _MAP_SHARED, no=1)]
+    yield "mmap", [_step(_LOAD, _ARG3), *shared, _REFUSE, _LET]
+    yield "madvise", unless(_ARG2, _EQUAL, _MADV_COLD, _MADV_PAGEOUT)
+    yield "clone", unless(_ARG0, _ANY_BIT, _NAMESPACE_FLAGS)
+    yield "fcntl", only(_ARG1, *_FCNTL)
+    waits = [_step(_ANY_BIT, _FUTEX_PRIVATE, yes=2), _step(_EQUAL, _FUTEX_WAKE, yes=1)]
+    yield "futex", [_step(_LOAD, _ARG1), *waits, _AGAIN, _LET]
 
 
 def _ranges(numbers: list[int]) -> list[tuple[int, int]]:
