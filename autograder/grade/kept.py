@@ -104,7 +104,12 @@ Kept = TypeVar("Kept")
 
 
 #: What a field of a type holds, as JSON has it.
-_HOLDS = {"str": str, "float": (int, float), "bool": bool, "int": int}
+_HOLDS: dict[str, type | tuple[type, ...]] = {
+    "str": str,
+    "float": (int, float),
+    "bool": bool,
+    "int": int,
+}
 
 
 def _made(kind: type[Kept], tree: dict[str, Any]) -> Kept:
