@@ -55,6 +55,7 @@ SCHEMA = {
     "tests": list,
     "flags": list,
     "seconds": float,
+    "reached_under": str,
     "late_minutes": type(None),
     "penalty": float,
     "total": float,
