@@ -146,12 +146,12 @@ class Lesson:
             f"*About {self.minutes} minutes. Needs: {self._described().needs}.*"
         )
 
-    @property
+    @cached_property
     def exercises(self) -> dict[str, str]:
         """Name and solved source of every answer cell, in order."""
         return {grade_id(cell): cell.source for cell in self.notebook.cells if is_answer(cell)}
 
-    @property
+    @cached_property
     def tests(self) -> dict[str, NotebookNode]:
         """The test cells by their grade_id, in order."""
         return {grade_id(cell): cell for cell in self.notebook.cells if is_test(cell)}

@@ -11,8 +11,8 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, Mistake, same
 from autograder.diagnose.lock import LOCK_FILE, Lock, OfExercise
 from autograder.diagnose.matrix import Matrix, Outcome, digest, makers
 from autograder.notebooks import HIDDEN, exercise_of, nbgrader_metadata
+from autograder.processes import processes
 from lesson_kit.beside import DATA_FILE
 from lesson_kit.claims import claims
 from lesson_kit.evidence import Evidence, Seen
@@ -279,7 +280,7 @@ def _fits(lesson: Lesson) -> bool:
 
 def look_at(lessons: Sequence[Lesson]) -> Iterable[Lesson]:
     """Have the evidence of some lessons' mistakes in the cache, made on all cores."""
-    with ProcessPoolExecutor(initializer=torch.set_num_threads, initargs=(1,)) as pool:
+    with processes(begin=partial(torch.set_num_threads, 1)) as pool:
         for lesson, _ in zip(lessons, pool.map(_looked_at_all, lessons)):
             yield lesson
 
