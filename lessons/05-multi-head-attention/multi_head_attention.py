@@ -1345,16 +1345,34 @@ for d_model, num_heads in ((12, 3), (8, 8), (6, 1)):
 # Hidden checks of MultiHeadAttention: any number of leading axes; many sizes; several numbers of heads.
 ### BEGIN HIDDEN TESTS
 @probe
-def attend(seed, parts, num_heads, query, key, value):
+def attend_all(seed, layers, cases):
+    """Both results for each case, which has a new layer; up to one that raises, if not the first."""
     torch.manual_seed(seed)
-    layer = MultiHeadAttention(query.shape[-1], num_heads).double()
+    start, found = torch.get_rng_state(), []
     with torch.no_grad():
-        for name, (weight, bias) in parts.items():
-            getattr(layer, name).weight.copy_(weight)
-            if getattr(layer, name).bias is not None:  # "four parts" asks for it
-                getattr(layer, name).bias.copy_(bias)
-        torch.manual_seed(seed)
-        return layer(query, key, value)
+        for number, *texts in cases:
+            num_heads, parts = layers[number]
+            try:
+                torch.set_rng_state(start)
+                layer = MultiHeadAttention(texts[0].shape[-1], num_heads).double()
+                for name, (weight, bias) in parts.items():
+                    getattr(layer, name).weight.copy_(weight)
+                    if getattr(layer, name).bias is not None:  # "four parts" asks for it
+                        getattr(layer, name).bias.copy_(bias)
+                torch.set_rng_state(start)
+                found.append(layer(*texts))
+            except Exception:
+                if not found:
+                    raise
+                break
+    return found
+
+
+def attend(layers, cases):
+    """One pair of results after another. What raised in a list is called again, by itself."""
+    found = attend_all(seed, layers, cases)
+    for place, case in enumerate(cases):
+        yield found[place] if place < len(found) else attend_all(seed, layers, [case])[0]
 
 
 def by_torch(parts, num_heads, query, key, value):
@@ -1442,12 +1460,17 @@ for change in (
 said = "any number of leading axes, of queries and of keys is allowed, also one."
 apart = "for each text alone"
 given_alone = "Each text should come out as your layer gives it alone."
+layers = [(num_heads, parts) for _, num_heads, parts, _ in drawn + more]
+together = [(number, *texts) for number, (*_, texts) in enumerate(drawn + more)]
 with check("each text as alone", points=0.75):
-    for lead, num_heads, parts, texts in drawn:
-        alone = {}
-        for place in np.ndindex(*lead):  # by your own layer
-            alone[place] = attend(seed, parts, num_heads, *(x[place] for x in texts))
-        output, weights = attend(seed, parts, num_heads, *texts)
+    calls = []
+    for number, (lead, *_, texts) in enumerate(drawn):
+        calls += [(number, *(x[place] for x in texts)) for place in np.ndindex(*lead)]
+        calls.append(together[number])
+    of_your_layer = attend(layers, calls)
+    for lead, num_heads, _, texts in drawn:
+        alone = {place: next(of_your_layer) for place in np.ndindex(*lead)}  # by your own layer
+        output, weights = next(of_your_layer)
         message = "For random texts the output is finite, and not the same number everywhere."
         found = [one[0].flatten() for one in alone.values()]
         assert_equal(bool(torch.cat(found).std() > 1e-6), True, message)
@@ -1461,8 +1484,9 @@ with check("each text as alone", points=0.75):
         shape = tuple(texts[0].shape)
         assert_equal(tuple(output.shape), shape, message, name="the shape of the output")
 with check("as torch", points=0.75):
+    of_your_layer = attend(layers, together)
     for _, num_heads, parts, texts in drawn + more:
-        output, weights = attend(seed, parts, num_heads, *texts)
+        output, weights = next(of_your_layer)
         expected, expected_weights = by_torch(parts, num_heads, *texts)
         message = (
             f"query of shape {tuple(texts[0].shape)}, key and value of shape "
@@ -1548,16 +1572,34 @@ for given, (q, k, v) in cases:
 # Hidden checks of MultiHeadAttention: masks without a head axis serve every head.
 ### BEGIN HIDDEN TESTS
 @probe
-def attend(seed, parts, num_heads, query, key, mask):
+def attend_masked(seed, layers, cases):
+    """Both results for each case, which has a new layer; up to one that raises, if not the first."""
     torch.manual_seed(seed)
-    layer = MultiHeadAttention(query.shape[-1], num_heads).double()
+    start, found = torch.get_rng_state(), []
     with torch.no_grad():
-        for name, (weight, bias) in parts.items():
-            getattr(layer, name).weight.copy_(weight)
-            if getattr(layer, name).bias is not None:  # "four parts" asks for it
-                getattr(layer, name).bias.copy_(bias)
-        torch.manual_seed(seed)
-        return layer(query, key, mask=mask)
+        for number, query, key, mask in cases:
+            num_heads, parts = layers[number]
+            try:
+                torch.set_rng_state(start)
+                layer = MultiHeadAttention(query.shape[-1], num_heads).double()
+                for name, (weight, bias) in parts.items():
+                    getattr(layer, name).weight.copy_(weight)
+                    if getattr(layer, name).bias is not None:  # "four parts" asks for it
+                        getattr(layer, name).bias.copy_(bias)
+                torch.set_rng_state(start)
+                found.append(layer(query, key, mask=mask))
+            except Exception:
+                if not found:
+                    raise
+                break
+    return found
+
+
+def attend(layers, cases):
+    """One pair of results after another. What raised in a list is called again, by itself."""
+    found = attend_masked(seed, layers, cases)
+    for place, case in enumerate(cases):
+        yield found[place] if place < len(found) else attend_masked(seed, layers, [case])[0]
 
 
 @probe
@@ -1665,14 +1707,23 @@ for lead, n_q, num_heads, shape in (((2,), 130, 3, (2, 1, 5)), ((2,), 300, 2, (5
     mask = torch.tensor(rng.random(shape) < 0.5)
     mask[..., 1], mask[..., 3] = True, False
     long.append((parts, num_heads, query, key, mask))
+layers = [(num_heads, parts) for parts, num_heads, *_ in drawn]
+together = [(number, *given) for number, (_, _, *given, _) in enumerate(drawn)]
 with check("each text as alone with its own mask", points=1):
-    for parts, num_heads, query, key, mask, about in drawn:
+    calls = []
+    for number, query, key, mask in together:
+        calls.append((number, query, key, mask))
+        whole = mask.expand(*query.shape[:-2], 4, key.shape[-2])
+        for place in np.ndindex(*query.shape[:-2]):
+            calls.append((number, query[place], key[place], whole[place]))
+    of_your_layer = attend(layers, calls)
+    for *_, query, key, mask, about in drawn:
         message = about.format("Each text should come out as it does alone with its own mask.")
         lead = query.shape[:-2]
         whole = mask.expand(*lead, 4, key.shape[-2])
-        output, weights = attend(seed, parts, num_heads, query, key, mask)
+        output, weights = next(of_your_layer)
         for place in np.ndindex(*lead):  # with its own mask, by your own layer
-            one = attend(seed, parts, num_heads, query[place], key[place], whole[place])
+            one = next(of_your_layer)
             apart = "for this text alone"
             assert_close(weights[place], one[1], message, name="weights", against=apart)
             assert_close(output[place], one[0], message, name="output", against=apart)
@@ -1685,11 +1736,12 @@ with check("each text as alone with its own mask", points=1):
             )
             assert_equal(seen, True, some)
 with check("as torch", points=1):
+    of_your_layer = attend(layers, together)
     for parts, num_heads, query, key, mask, about in drawn:
         message = about.format("The results should be torch's.")
         with_heads = mask if mask.ndim < 2 else mask.unsqueeze(-3)
         expected, expected_weights = by_torch(parts, num_heads, query, key, with_heads)
-        output, weights = attend(seed, parts, num_heads, query, key, mask)
+        output, weights = next(of_your_layer)
         assert_close(weights, expected_weights, message, name="weights")
         assert_close(output, expected, message, name="output")
     for parts, num_heads, query, key, mask in long:
@@ -2653,8 +2705,10 @@ def train_once(seed, state, settings, frozen, query, direction):
     if total.requires_grad:
         total.backward()
     gradients = [t.grad for t in tensors]
-    torch.optim.SGD(attention.parameters(), lr=0.01).step()
     with torch.no_grad():
+        for parameter in attention.parameters():  # a step of SGD
+            if parameter.grad is not None:
+                parameter.sub_(0.01 * parameter.grad)
         return trainable, gradients, attention(query)[0], recording
 
 
@@ -2673,8 +2727,9 @@ expected = []
 for weight, bias in zip(builtin.in_proj_weight.grad.chunk(3), builtin.in_proj_bias.grad.chunk(3), strict=True):
     expected += [weight, bias]
 expected += [builtin.out_proj.weight.grad, builtin.out_proj.bias.grad]
-torch.optim.SGD(builtin.parameters(), lr=0.01).step()
 with torch.no_grad():
+    for parameter in builtin.parameters():
+        parameter.sub_(0.01 * parameter.grad)
     after_step, _ = builtin(query, query, query)
 for frozen in (False, True):
     found = train_once(seed, state, settings, frozen, query, direction)
