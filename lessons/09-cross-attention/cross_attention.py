@@ -621,12 +621,22 @@ for d_model, num_heads, d_ff in ((12, 3, 20), (8, 8, 4), (6, 1, 6)):
 # Hidden checks of DecoderBlock: no, one and two leading axes, equal and different; float64.
 ### BEGIN HIDDEN TESTS
 @probe
-def decode(parameters, num_heads, d_ff, x, memory):
-    block = DecoderBlock(x.shape[-1], num_heads, d_ff).double().eval()
+def decode_all(blocks, calls):
+    """What a new block gives for each call; up to one that raises, if not the first."""
+    found = []
     with torch.no_grad():
-        for name, value in parameters.items():
-            block.get_parameter(name).copy_(value)
-        return block(x.clone(), memory.clone())
+        for number, x, memory in calls:
+            parameters, num_heads, d_ff = blocks[number]
+            try:
+                block = DecoderBlock(x.shape[-1], num_heads, d_ff).double().eval()
+                for name, value in parameters.items():
+                    block.get_parameter(name).copy_(value)
+                found.append(block(x.clone(), memory.clone()))
+            except Exception:
+                if not found:
+                    raise
+                break
+    return found
 
 
 @probe
@@ -707,9 +717,16 @@ sized = [  # the same, then d_model and d_ff
 precise = {"rtol": 1e-10, "atol": 1e-12, "precise": True}
 
 
+def decode(blocks, calls):
+    """What one call after another gives. One that raised in a list is made again, by itself."""
+    found = decode_all(blocks, calls)
+    for place, call in enumerate(calls):
+        yield found[place] if place < len(found) else decode_all(blocks, [call])[0]
+
+
 def a_case(lead_x, lead_memory, num_heads, n, m, rng=rng, d_model=12, d_ff=7):
-    layer = nn.TransformerDecoderLayer(d_model, num_heads, d_ff, dropout=0.0, batch_first=True)
-    layer = layer.double()
+    kind = {"dropout": 0.0, "batch_first": True, "dtype": torch.float64}
+    layer = nn.TransformerDecoderLayer(d_model, num_heads, d_ff, **kind)
     with torch.no_grad():
         for value in layer.parameters():
             value.copy_(torch.tensor(rng.normal(1.0 if value.ndim == 1 else 0.0, 0.4, value.shape)))
@@ -733,14 +750,16 @@ def first_two(found, message):
 
 with check("the values in float64, for many sizes and leading axes", points=0.5):
     others = check_rng()
-    for case in [*cases, *((*one, others) for one in more)]:
-        layer, x, memory, message = a_case(*case)
-        num_heads = case[2]
+    compared = [a_case(*case) for case in [*cases, *((*one, others) for one in more)]]
+    heads = [case[2] for case in cases + more]
+    blocks = [(parameters_of(one[0]), h, 7) for one, h in zip(compared, heads, strict=True)]
+    of_block = decode(blocks, [(place, *one[1:3]) for place, one in enumerate(compared)])
+    for layer, x, memory, start in compared:
         expected, expected_weights = by_torch(layer, x, memory)
-        found = first_two(decode(parameters_of(layer), num_heads, 7, x, memory), message)
+        found = first_two(next(of_block), start)
         output, weights = found if len(found) == 2 else (*found, None)
         message = (
-            f"{message} Compared with torch's decoder layer, with the same parameters. Any number "
+            f"{start} Compared with torch's decoder layer, with the same parameters. Any number "
             "of leading axes is allowed, and they broadcast."
         )
         of_torch = "from torch's decoder layer"
@@ -767,9 +786,11 @@ with check("the values in float64, for many sizes and leading axes", points=0.5)
         ("x and memory hold positive numbers", x.abs(), memory.abs()),
     ):
         compared.append((layer, one, other, 3, 7, f"{message} {what}."))
-    for layer, one, other, num_heads, d_ff, message in compared:
+    blocks = [(parameters_of(case[0]), *case[3:5]) for case in compared]
+    of_block = decode(blocks, [(place, *case[1:3]) for place, case in enumerate(compared)])
+    for layer, one, other, _, _, message in compared:
         expected, expected_weights = by_torch(layer, one, other)
-        found = first_two(decode(parameters_of(layer), num_heads, d_ff, one, other), message)
+        found = first_two(next(of_block), message)
         output, weights = found if len(found) == 2 else (*found, None)
         text = f"{message} Compared with torch's decoder layer, with the same parameters."
         name = "the cross weights"
@@ -790,13 +811,16 @@ with check("the values in float64, for many sizes and leading axes", points=0.5)
 with check("each text as alone, and another text otherwise", points=1.5):
     for lead_x, lead_memory, num_heads, n, m in cases:
         layer, x, memory, message = a_case(lead_x, lead_memory, num_heads, n, m)
-        named = parameters_of(layer)
-        found = first_two(decode(named, num_heads, 7, x, memory), message)
         lead = torch.broadcast_shapes(lead_x, lead_memory)
         xs, memories = x.expand(*lead, n, 12), memory.expand(*lead, m, 12)
+        calls = [(0, x, memory)]
         for one in np.ndindex(*lead):
-            alone = decode(named, num_heads, 7, xs[one], memories[one])
-            other = decode(named, num_heads, 7, 2 - xs[one], memories[one])
+            calls += [(0, xs[one], memories[one]), (0, 2 - xs[one], memories[one])]
+        of_block = decode([(parameters_of(layer), num_heads, 7)], calls)
+        found = first_two(next(of_block), message)
+        for one in np.ndindex(*lead):
+            alone = next(of_block)
+            other = next(of_block)
             changes = bool((alone[0] - other[0]).abs().max() > 1e-6)
             sentence = f"{message} Another x should give another output, and neither holds NaN."
             assert_equal(changes, True, sentence, name="'the outputs are numbers that differ'")
