@@ -14,6 +14,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
+from autograder import reading
 from autograder.errors import WrongUse
 from autograder.text import plain_line
 
@@ -29,6 +30,9 @@ GUESS = "guess"
 #: The part of a test cell that students never see.
 HIDDEN = re.compile(r"^[^\n]*BEGIN HIDDEN TESTS.*?END HIDDEN TESTS[^\n]*\n?", re.S | re.M)
 
+
+#: Tags that say what becomes of a cell; a release's manifest keeps them.
+TAGS = (DEMONSTRATION, SETUP, GUESS)
 
 #: A figure as :mod:`lesson_kit.figures` shows it: as HTML alone, which keeps its alternative text.
 _FIGURE = re.compile(r'<img alt="[^"]*" src="data:image/png;base64,([0-9A-Za-z+/=]*)">')
@@ -111,8 +115,9 @@ def read_notebook(path: Path) -> NotebookNode:
     Raises:
         DamagedNotebook: it cannot be read; the file is left as it is.
     """
+    text = ""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = reading.decoded(path.read_bytes())
         notebook = nbformat.reads(text, as_version=4)
         cells = list(notebook.cells)
     except OSError as error:
@@ -120,7 +125,7 @@ def read_notebook(path: Path) -> NotebookNode:
     except UnicodeDecodeError:
         raise DamagedNotebook("It is not text (UTF-8), so it is not a notebook.") from None
     except ValueError as error:
-        raise DamagedNotebook(_not_json(path, error)) from None
+        raise DamagedNotebook(_not_json(text, error)) from None
     except Exception:  # nbformat trusts the file's structure, and so raises anything
         raise DamagedNotebook(
             "It is JSON, but not a notebook. Did another program write it?"
@@ -133,11 +138,11 @@ def read_notebook(path: Path) -> NotebookNode:
             and isinstance(cell.setdefault("metadata", NotebookNode()), dict)
         ):
             raise DamagedNotebook(f"Its cell {number} is damaged.")
+        cell["source"] = reading.plain_source(cell["source"])
     return notebook
 
 
-def _not_json(path: Path, error: ValueError) -> str:
-    text = path.read_text(encoding="utf-8")
+def _not_json(text: str, error: ValueError) -> str:
     if not text.strip():
         return "The file is empty."
     try:

@@ -3,8 +3,8 @@
 
 Lies in the course folder as ``course_progress.py``, beside ``start.ipynb``, whose one code cell
 shows it. Nothing is run: what counts is what the notebooks held when they were saved last. It
-needs nothing but the standard library and IPython, and only the lesson folders beside it: what
-a lesson is called and needs is in the metadata of its notebook.
+needs nothing but the standard library, IPython and the reader of notebooks that lies beside it, and
+only the lesson folders there: what a lesson is called and needs is in the metadata of its notebook.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+
+import notebook_reading as reading
 
 __all__ = ["show_progress"]
 
@@ -85,10 +87,12 @@ def progress_of(notebook: Path) -> Progress:
         f"{number} {name.replace('-', ' ')}",
     )
     try:
-        tree = json.loads(notebook.read_text(encoding="utf-8"))
+        tree = reading.tree_of(notebook.read_bytes())
         _describe(tree.get("metadata"), progress, number)
+        released = _released(notebook)
+        _restore_names(tree["cells"], released)
         for cell in tree["cells"]:
-            _count(cell, progress)
+            _count(cell, progress, {text for _, text, *_ in released})
     except FileNotFoundError:
         progress.problem = "the notebook is not there"
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -104,7 +108,7 @@ def _others(folder: Path) -> list[Path]:
 
 def _is_of_a_lesson(path: Path) -> bool:
     try:
-        metadata = json.loads(path.read_text(encoding="utf-8"))["metadata"]
+        metadata = reading.tree_of(path.read_bytes())["metadata"]
         return isinstance(metadata[LESSON], dict)
     except (OSError, ValueError, KeyError, TypeError):
         return False
@@ -120,13 +124,37 @@ def _describe(metadata: Any, progress: Progress, number: str) -> None:
         )
 
 
-def _count(cell: dict[str, Any], progress: Progress) -> None:
+def _released(notebook: Path) -> list[list[Any]]:
+    """Id, digest, name and points of each cell as it was handed out, where that is known."""
+    folder = notebook.resolve().parent
+    try:
+        tree = json.loads((folder.parent / ".release.json").read_bytes())
+        cells: list[list[Any]] = tree["cells"][f"{folder.name}/{notebook.name}"]
+        return cells if all(len(cell) >= 4 for cell in cells) else []
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
+def _restore_names(cells: list[dict[str, Any]], released: list[list[Any]]) -> None:
+    """Give cells that lost nbgrader's metadata their names again."""
+    ours = [cell.setdefault("metadata", {}).get("nbgrader", {}) for cell in cells]
+    texts = [
+        (cell["cell_type"], text_of(cell), str(of_cell.get("grade_id", "")))
+        for cell, of_cell in zip(cells, ours)
+    ]
+    given = [(text, name, points) for _, text, name, points, *_ in released]
+    for at, metadata in reading.lost_metadata(texts, given).items():
+        cells[at]["metadata"]["nbgrader"] = metadata
+
+
+def _count(cell: dict[str, Any], progress: Progress, released: set[str]) -> None:
     source, metadata = text_of(cell), cell.get("metadata", {})
     ours = metadata.get("nbgrader", {})
     name = str(ours.get("grade_id", ""))
     if ours.get("solution"):
         progress.exercises += 1
-        if is_begun(cell):
+        code = cell["cell_type"] == "code"
+        if is_begun(cell) and reading.digest(source, code) not in released:
             progress.begun += 1
         else:
             progress.untouched.append(name)
@@ -159,8 +187,10 @@ def _why_not(cell: dict[str, Any]) -> str:
 
 def text_of(cell: dict[str, Any]) -> str:
     """The text of a cell, which a file may hold as a list of lines."""
-    source = cell["source"]
-    return source if isinstance(source, str) else "".join(source)
+    source = reading.plain_source(cell["source"])
+    if source is None:
+        raise TypeError("a cell without text")
+    return source
 
 
 def has_code(source: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from autograder.grade.cells import Cell
 from autograder.grade.result import (
     FAILED,
     GRADED,
@@ -9,7 +10,6 @@ from autograder.grade.result import (
     Result,
     TestResult,
 )
-from autograder.grade.submission import Cell
 
 NO_NAME = "double is not defined: run the cell."
 

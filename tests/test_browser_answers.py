@@ -10,7 +10,7 @@ import pytest
 from autograder.build.build import write_source
 from autograder.classroom.grades_file import GradedSubmission
 from autograder.course.bundle import Bundle
-from autograder.grade.submission import Cell
+from autograder.grade.cells import Cell
 from autograder.marking.feedback import feedback_page
 from autograder.marking.formulas import with_formulas
 

@@ -32,6 +32,9 @@ VALUES = {
     "names": "twice, half",
     "error": "OverflowError",
     "mark": "### BEGIN SOLUTION",
+    "number": 2,
+    "kind": "raw",
+    "why": "it is a GIF",
 }
 
 

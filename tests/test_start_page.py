@@ -15,7 +15,7 @@ from nbgrader.utils import compute_checksum
 
 from autograder.build.build import build
 from autograder.build.own_work import keep_own_work
-from autograder.build.start_page import PROGRESS_FILE, SETTINGS_FOLDER, START_FILE
+from autograder.build.start_page import PROGRESS_FILE, READER_FILE, SETTINGS_FOLDER, START_FILE
 from autograder.course.course_progress import (
     as_table,
     has_code,
@@ -235,7 +235,7 @@ def test_a_build_writes_page_and_manifest_and_keeps_own_work(
     (tmp_path / "solutions" / "01-tiny").mkdir(parents=True)
     build(Course.load(tmp_path), tmp_path, say=told.append)
     assert {path.name: path.read_bytes() for path in course.iterdir() if path.is_file()} == fresh
-    assert sorted(fresh) == [".release.json", PROGRESS_FILE, START_FILE]
+    assert sorted(fresh) == [".release.json", PROGRESS_FILE, READER_FILE, START_FILE]
     (kept,) = tmp_path.glob("course-before-build-*")
     assert (kept / TINY).read_bytes() == work
     assert str(kept) in told[0]

@@ -1,4 +1,4 @@
-"""``course/start.ipynb``: the page on which JupyterLab opens, its ``course_progress.py``, and
+"""``course/start.ipynb``: the page on which JupyterLab opens, what its cell imports, and
 JupyterLab's settings for students.
 
 It is a notebook and not a Markdown file because a notebook can be asked again: its one cell
@@ -14,13 +14,15 @@ from pathlib import Path
 
 import nbformat
 
+from autograder import reading
 from autograder.course import course_progress
 from autograder.course.course_progress import as_table, lesson_notebooks, progress_of
 from autograder.files import write_whole
 
-#: The page, and the module that its cell imports.
+#: The page, the module that its cell imports, and the reader of notebooks that this one imports.
 START_FILE = "start.ipynb"
 PROGRESS_FILE = "course_progress.py"
+READER_FILE = "notebook_reading.py"
 
 #: What ``make lab`` tells JupyterLab with ``--LabApp.app_settings_dir``: it asks nobody about news,
 #: and shows a student no panel in which assignments are made.
@@ -49,10 +51,10 @@ _MORE = """\
 run when your work is graded.
 """
 
-_GENERATED = (
-    "# Generated from autograder/course/course_progress.py by `autograder build`. "
-    "Do not edit this copy.\n"
-)
+_GENERATED = "# Generated from autograder/{} by `autograder build`. Do not edit this copy.\n"
+
+#: What ``course_progress.py`` says in the package, and not beside the start page.
+_IMPORT = "from autograder import reading"
 
 _CODE = "# Your progress\nfrom course_progress import show_progress\n\nshow_progress()"
 
@@ -91,7 +93,10 @@ def write_start_page(folder: Path, title: str) -> None:
     )
     write_whole(folder / START_FILE, nbformat.writes(page) + "\n")
     module = Path(str(course_progress.__file__)).read_text(encoding="utf-8")
-    write_whole(folder / PROGRESS_FILE, _GENERATED + module)
+    module = module.replace(_IMPORT, f"import {READER_FILE.removesuffix('.py')} as reading")
+    write_whole(folder / PROGRESS_FILE, _GENERATED.format("course/course_progress.py") + module)
+    reader = Path(str(reading.__file__)).read_text(encoding="utf-8")
+    write_whole(folder / READER_FILE, _GENERATED.format("reading.py") + reader)
     (folder / SETTINGS_FOLDER).mkdir(exist_ok=True)
     for name, tree in _SETTINGS.items():
         text = json.dumps(tree, indent=2)

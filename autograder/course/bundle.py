@@ -16,6 +16,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
+from autograder import reading
 from autograder.course.choices_alone import ANSWERS, KNOWN_MISTAKES, choices_alone
 from autograder.course.former import Former
 from autograder.course.lessons import CATALOGUE_FILE, builds_on, is_side_condition
@@ -190,13 +191,36 @@ class Bundle:
         return str(json.loads(self.companions[DATA_FILE]).get(EARLIER, ""))
 
     @cached_property
+    def given(self) -> dict[str, str]:
+        """The names of test cells, by the digests of what may stand in them."""
+        names: dict[str, str] = {}
+        for test in self.tests:
+            texts = {test.source, test.released}
+            texts.update(*(former.handed_out(test.grade_id) for former in self.earlier))
+            names |= {reading.digest(text, code=True): test.grade_id for text in texts}
+        return names
+
+    @cached_property
+    def never_run(self) -> frozenset[str]:
+        """Digests of the code cells that a submission may hold and that grading does not run."""
+        known = {text for former in self.earlier for text in former.known} | self.demonstrations
+        return frozenset(self.given) | {reading.digest(text, code=True) for text in known}
+
+    @cached_property
+    def handed_out(self) -> frozenset[str]:
+        """Digests of all cells that were handed out and that students do not fill."""
+        cells = [(cell.source, cell.cell_type == "code") for cell in self.notebook.cells]
+        cells += [(text, False) for former in self.earlier for text in former.texts]
+        return self.never_run | {reading.digest(text, code) for text, code in cells}
+
+    @cached_property
     def digest(self) -> str:
         """Changes with anything that can change a verdict."""
         parts = [self.assignment.encode(), nbformat.writes(self.notebook).encode(), self.catalogue]
         parts.append(self.answers.encode())
         for former in self.earlier:
             parts += [text.encode() for pair in sorted(former.tests.items()) for text in pair]
-            parts += sorted(text.encode() for text in former.demonstrations)
+            parts += sorted(text.encode() for text in former.demonstrations | former.texts)
         parts += [
             part for pair in sorted(self.companions.items()) for part in (pair[0].encode(), pair[1])
         ]

@@ -28,10 +28,12 @@ class Former:
     Attributes:
         tests: the source of each test cell, hidden parts included, by grade_id.
         demonstrations: the sources of cells that are never run when grading.
+        texts: the sources of cells that are no code.
     """
 
     tests: dict[str, str]
     demonstrations: frozenset[str]
+    texts: frozenset[str] = frozenset()
 
     def handed_out(self, name: str) -> tuple[str, ...]:
         """The texts that a test cell may have where nobody edited it."""
@@ -59,6 +61,7 @@ def read_former(sources: Iterable[Path]) -> tuple[Former, ...]:
                 Former(
                     {grade_id(cell): cell.source for cell in cells if is_test(cell)},
                     frozenset(cell.source.strip() for cell in cells if DEMONSTRATION in tags(cell)),
+                    frozenset(c.source for c in notebook.cells if c.cell_type != "code"),
                 )
             )
     return tuple(former)

@@ -17,10 +17,18 @@ from typing import Any
 
 from nbformat import NotebookNode
 
+from autograder import reading
 from autograder.course.course_progress import has_code
 from autograder.errors import WrongUse
 from autograder.files import LEFT_BY_TOOLS, write_whole
-from autograder.notebooks import grade_id, is_test, nbgrader_metadata, read_notebook
+from autograder.notebooks import (
+    TAGS,
+    grade_id,
+    is_test,
+    nbgrader_metadata,
+    read_notebook,
+    tags,
+)
 
 MANIFEST_FILE = ".release.json"
 
@@ -39,15 +47,17 @@ class ReleasedCell:
 
     Attributes:
         id: the notebook's own name of the cell.
-        text: digest of its text.
+        text: digest of its form; in releases of before, of its text.
         grade_id: nbgrader's name, or "".
         points: of a visible check; 0 for all else.
+        tag: one of :data:`autograder.notebooks.TAGS`, or "".
     """
 
     id: str
     text: str
     grade_id: str = ""
     points: float = 0.0
+    tag: str = ""
 
 
 @dataclass
@@ -58,9 +68,16 @@ class Release:
     cells: dict[str, list[ReleasedCell]] = field(default_factory=dict)
 
 
-def digest_of_text(text: str) -> str:
-    """A short digest of a cell's text; white space at its end does not count."""
-    return hashlib.sha256(text.rstrip().encode("utf-8", "replace")).hexdigest()[:16]
+def digest_of(cell: NotebookNode) -> str:
+    """The digest of a cell in a manifest; how the cell is laid out does not count."""
+    return reading.digest(cell.source, cell.cell_type == "code")
+
+
+def digests_of(cell: NotebookNode) -> set[str]:
+    """What a manifest may hold of a cell: this digest, or that of the text, as releases of before
+    have it."""
+    text = cell.source.rstrip().encode("utf-8", "replace")
+    return {digest_of(cell), hashlib.sha256(text).hexdigest()[:16]}
 
 
 def digest_of_file(path: Path) -> str:
@@ -89,14 +106,38 @@ def cells_of(notebook: NotebookNode) -> list[ReleasedCell]:
     return [
         ReleasedCell(
             cell.get("id", ""),
-            digest_of_text(cell.source),
+            digest_of(cell),
             grade_id(cell),
             float(nbgrader_metadata(cell)["points"])
             if is_test(cell) and has_code(cell.source)
             else 0.0,
+            next((tag for tag in tags(cell) if tag in TAGS), ""),
         )
         for cell in notebook.cells
     ]
+
+
+def restore_names(notebook: NotebookNode, released: Iterable[ReleasedCell]) -> int:
+    """Give cells that lost nbgrader's metadata their names again, by what they hold.
+
+    Args:
+        notebook: as it was read; its metadata are changed.
+        released: the cells of the release that it came from.
+
+    Returns:
+        How many were found.
+    """
+    known = {cell.text: cell for cell in released}
+    cells = [(cell.cell_type, cell.source, grade_id(cell)) for cell in notebook.cells]
+    given = [(cell.text, cell.grade_id, cell.points) for cell in known.values()]
+    lost = reading.lost_metadata(cells, given)
+    for at, ours in lost.items():
+        notebook.cells[at].metadata["nbgrader"] = NotebookNode(ours)
+    for cell in notebook.cells:
+        before = known.get(digest_of(cell))
+        if before is not None and before.tag and not tags(cell):
+            cell.metadata["tags"] = [before.tag]
+    return len(lost)
 
 
 def release_in(folder: Path) -> Release:
@@ -146,7 +187,7 @@ def write_manifest(folder: Path, release: Release) -> None:
 
 
 def _as_list(cell: ReleasedCell) -> list[Any]:
-    return [cell.id, cell.text, cell.grade_id, cell.points]
+    return [cell.id, cell.text, cell.grade_id, cell.points, *filter(None, [cell.tag])]
 
 
 def _on_one_line(match: re.Match[str]) -> str:
@@ -168,8 +209,8 @@ def read_manifest(folder: Path) -> Release | None:
             {str(name): str(digest) for name, digest in tree["files"].items()},
             {
                 str(name): [
-                    ReleasedCell(str(cell), str(text), str(grade_id), float(points))
-                    for cell, text, grade_id, points in cells
+                    ReleasedCell(str(cell), str(text), str(name), float(points), *map(str, tag))
+                    for cell, text, name, points, *tag in cells
                 ]
                 for name, cells in tree["cells"].items()
             },

@@ -81,6 +81,28 @@ ANSWER_MISSING = Kind(
 ANSWER_COPIED = Kind(
     "answer_copied", "answer cell {cell} stands {times} times; the last one counts"
 )
+NAMES_FOUND = Kind(
+    "names_found",
+    "{number} cells had lost their names (nbgrader's metadata); they were found by what they hold",
+)
+ANSWER_AS_TEXT = Kind(
+    "answer_as_text",
+    "answer cell {cell} was of the kind {kind}, which never runs; it was run as code",
+)
+OWN_TEXT = Kind(
+    "own_text",
+    "nobody reads what stands in {number} text cells of your own (the first begins “{first}”); an "
+    "answer is read in the cell that asks for it",
+)
+WRITTEN_BESIDE = Kind(
+    "written_beside",
+    "written answer {cell} went on in {number} cells beside its own; a person sees them together",
+)
+PICTURE_UNREAD = Kind(
+    "picture_unread",
+    "a picture in written answer {cell} is shown to nobody ({called}): {why}; paste it into the "
+    "answer's cell as PNG or JPEG",
+)
 WRITTEN_MISSING = Kind(
     "written_missing",
     "written answer {cell} is missing: no cell has its name, so nobody will read one; take the "
@@ -117,6 +139,11 @@ KINDS = (
     WRITTEN_COPIED,
     WRITTEN_FOUND,
     NOT_NAMED,
+    NAMES_FOUND,
+    ANSWER_AS_TEXT,
+    OWN_TEXT,
+    WRITTEN_BESIDE,
+    PICTURE_UNREAD,
 )
 
 #: The kind of a published flag that is none of these, such as a note of the roster.

@@ -27,13 +27,13 @@ from autograder.grade.result import (
     TestResult,
 )
 from autograder.grade.submission import (
-    WRITTEN_STUB,
     Missing,
     Submission,
     Unreadable,
     parse,
 )
 from autograder.grade.tester import Judged, Tester
+from autograder.grade.written import is_stub
 from lesson_kit.failures import NOT_YET_COUNTED
 
 
@@ -287,8 +287,4 @@ def _with_reason(result: TestResult, notebook: NotebookInBox) -> TestResult:
 
 def _written_to_read(submission: Submission, bundle: Bundle) -> set[str]:
     """The written answers that are more than the stub: a person has to grade them."""
-    return {
-        name
-        for name, text in submission.written_answers(bundle).items()
-        if text.strip() and text.strip() != WRITTEN_STUB
-    }
+    return {name for name, text in submission.written_answers(bundle).items() if not is_stub(text)}

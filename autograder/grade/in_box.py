@@ -10,10 +10,11 @@ from functools import cached_property
 
 from autograder.box.box import Box, BoxFailure, BoxTimeout
 from autograder.course.bundle import Bundle
+from autograder.grade.cells import Cell
 from autograder.grade.limits import Limits
 from autograder.grade.reader import rebound_at
 from autograder.grade.result import CellRun
-from autograder.grade.submission import Cell, Submission
+from autograder.grade.submission import Submission
 from autograder.grade.telling import Telling
 
 #: What an answer raises that is not written yet.
@@ -191,12 +192,11 @@ def where_checked(submission: Submission, cells: list[Cell], bundle: Bundle) -> 
     """For each number of cells to run, the exercises whose last visible check follows them."""
     run = {id(cell) for cell in cells}
     tests = {test.grade_id: test for test in bundle.tests if not test.hidden}
-    sources = {test.released.strip(): test for test in tests.values()}
     where: dict[str, int] = {}
     count = 0
     for cell in submission.cells:
         count += id(cell) in run
-        test = tests.get(cell.grade_id) or sources.get(cell.source.strip())
+        test = tests.get(cell.grade_id) or tests.get(bundle.given.get(cell.digest, ""))
         if cell.kind == "code" and test is not None:
             where[test.exercise] = count
     places: dict[int, set[str]] = {}

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from autograder.files import write_whole
+from autograder.grade.cells import Cell
 from autograder.grade.flags import Flag
 from autograder.grade.result import CellRun, Result, TestResult
-from autograder.grade.submission import Cell
 
 #: In the same folder: a line for each submission that had a verdict, the key and whose it is.
 _WHOSE = "whose.txt"

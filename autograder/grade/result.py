@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from autograder.grade.cells import Cell
 from autograder.grade.flags import Flag
-from autograder.grade.submission import Cell
 from lesson_kit.as_known import as_known
 
 #: Statuses of a submission, as grades.json names them.

@@ -15,8 +15,8 @@ from typing import Any
 from nbformat import NotebookNode
 
 from autograder.course.bundle import Bundle
+from autograder.grade.cells import Cell
 from autograder.grade.result import Result
-from autograder.grade.submission import Cell
 from autograder.notebooks import grade_id, joined, nbgrader_metadata
 
 _PNG = b"\x89PNG\r\n\x1a\n"

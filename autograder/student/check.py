@@ -6,6 +6,7 @@ runs more checks, and runs them elsewhere.
 
 from __future__ import annotations
 
+import contextlib
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,14 @@ from nbformat import NotebookNode
 from nbgrader.utils import compute_checksum
 
 from autograder.course.course_progress import has_code, is_begun, lesson_notebooks
-from autograder.course.release import ManifestError, is_beside, read_manifest
+from autograder.course.release import (
+    ManifestError,
+    ReleasedCell,
+    digests_of,
+    is_beside,
+    read_manifest,
+    restore_names,
+)
 from autograder.errors import WrongUse
 from autograder.notebooks import (
     SETUP,
@@ -139,9 +147,20 @@ def _in(path: Path, named: bool) -> list[Path]:
 def _may_have_checks(path: Path) -> bool:
     """Whether it is a lesson's; a damaged one may be."""
     try:
-        return any(is_test(cell) for cell in read_notebook(path).cells)
+        return any(is_test(cell) for cell in _read(path).cells)
     except DamagedNotebook:
         return True
+
+
+def _read(path: Path) -> NotebookNode:
+    """A notebook, with the names of cells that lost theirs.
+
+    Raises:
+        DamagedNotebook: it cannot be read.
+    """
+    notebook = read_notebook(path)
+    restore_names(notebook, _released(path))
+    return notebook
 
 
 #: Is told of a check as soon as its cell ran, how many of the notebook's are known, and how many
@@ -160,20 +179,20 @@ def check_notebook(
         tell: is told of each check as it comes, once.
     """
     try:
-        notebook = read_notebook(path)
+        notebook = _read(path)
     except DamagedNotebook as error:
         return Checked(path, problem=str(error))
-    expected, told = _expected(path), dict[str, Check]()
+    released, told = _released(path), dict[str, Check]()
 
     def after(ran: Ran, number: int) -> None:
-        outcomes = _Outcomes(notebook, ran, expected)
+        outcomes = _Outcomes(notebook, ran, released)
         name = grade_id(notebook.cells[number])
         if outcomes.places.get(name) == number and name not in told:
             told[name] = outcomes.of(name)
             tell(told[name], len(told), len(outcomes.names))
 
     all_outcomes = _Outcomes(
-        notebook, run(notebook, path.resolve().parent, seconds, after), expected
+        notebook, run(notebook, path.resolve().parent, seconds, after), released
     )
     for check in all_outcomes.all():
         if check.grade_id not in told:
@@ -182,28 +201,29 @@ def check_notebook(
     return Checked(path, all_outcomes.all())
 
 
-def _expected(path: Path) -> dict[str, float]:
-    """The visible checks that the notebook came with and their points, where that is known."""
+def _released(path: Path) -> list[ReleasedCell]:
+    """The cells that the notebook came with, where that is known."""
     path = path.resolve()
     try:
         release = read_manifest(path.parent.parent)
     except ManifestError:
-        return {}
-    cells = release.cells.get(f"{path.parent.name}/{path.name}", []) if release else []
-    return {cell.grade_id: cell.points for cell in cells if cell.points}
+        return []
+    return release.cells.get(f"{path.parent.name}/{path.name}", []) if release else []
 
 
 class _Outcomes:
     """What each visible check of a notebook that was run came to."""
 
-    def __init__(self, notebook: NotebookNode, ran: Ran, expected: dict[str, float]) -> None:
+    def __init__(self, notebook: NotebookNode, ran: Ran, released: list[ReleasedCell]) -> None:
+        self.texts = {cell.grade_id: cell.text for cell in released}
+        expected = {cell.grade_id: cell.points for cell in released if cell.points}
         cells = list(enumerate(notebook.cells))
         self.cells, self.ran = notebook.cells, ran
         self.answers = {grade_id(cell): number for number, cell in cells if is_answer(cell)}
         self.places = {
             grade_id(cell): number
             for number, cell in cells
-            if is_test(cell) and (has_code(cell.source) or not _is_as_released(cell))
+            if is_test(cell) and (has_code(cell.source) or not self.is_as_released(cell))
         }
         # Where it is not known what the notebook came with: every exercise has a check.
         self.expected = expected or {f"test_{name}": 0.0 for name in self.answers}
@@ -215,6 +235,14 @@ class _Outcomes:
     def all(self) -> tuple[Check, ...]:
         """The checks in order."""
         return tuple(self.of(name) for name in self.names)
+
+    def is_as_released(self, cell: NotebookNode) -> bool:
+        """Whether a check is as it was handed out: the release keeps a digest that no formatter
+        changes, nbgrader a checksum."""
+        with contextlib.suppress(KeyError, TypeError, ValueError):
+            if compute_checksum(cell) == nbgrader_metadata(cell).get("checksum"):
+                return True
+        return self.texts.get(grade_id(cell)) in digests_of(cell)
 
     def exercise(self, name: str) -> str:
         """The exercise of a check, also where its answer cell is gone."""
@@ -235,7 +263,7 @@ class _Outcomes:
         def result(outcome: str, message: str = "", points: float = 0.0) -> Check:
             return Check(name, exercise, points, worth, outcome, message)
 
-        if not _is_as_released(self.cells[number]):
+        if not self.is_as_released(self.cells[number]):
             return result(CHANGED, f"The cell {name} is not as it was handed out; {_BRING_BACK}.")
         if number in self.ran.stopped:
             return result(ERROR, f"The check was stopped: {self.ran.stopped[number]}.")
@@ -252,7 +280,8 @@ class _Outcomes:
 
     def _why_not_written(self, exercise: str, text: str) -> str:
         answer = self.answers.get(exercise)
-        if answer is None or not is_begun(self.cells[answer]):
+        cell = self.cells[answer] if answer is not None else None
+        if cell is None or not is_begun(cell) or digests_of(cell) & set(self.texts.values()):
             return ""
         return text or "It raises NotImplementedError: in itself, or in something it builds on."
 
@@ -272,14 +301,6 @@ class _Outcomes:
 def _points(cell: NotebookNode) -> float:
     points = nbgrader_metadata(cell).get("points", 0)
     return float(points) if isinstance(points, (int, float)) else 0.0
-
-
-def _is_as_released(cell: NotebookNode) -> bool:
-    """nbgrader keeps a checksum of every cell that it locks."""
-    try:
-        return bool(compute_checksum(cell) == nbgrader_metadata(cell).get("checksum"))
-    except (KeyError, TypeError, ValueError):
-        return False
 
 
 def heading(path: Path) -> str:

@@ -13,7 +13,13 @@ from dataclasses import dataclass, field
 from nbformat import NotebookNode
 from nbformat.corpus.words import generate_corpus_id
 
-from autograder.course.release import ReleasedCell, cells_of, digest_of_text
+from autograder.course.release import (
+    ReleasedCell,
+    cells_of,
+    digest_of,
+    digests_of,
+    restore_names,
+)
 from autograder.notebooks import grade_id, nbgrader_metadata
 
 #: The kit was a folder ``lesson`` once; what a student imports from it goes on working.
@@ -61,6 +67,7 @@ def merge(theirs: NotebookNode, new: NotebookNode, base: list[ReleasedCell]) -> 
 class _Merging:
     def __init__(self, theirs: NotebookNode, new: NotebookNode, base: list[ReleasedCell]) -> None:
         self.theirs = theirs
+        restore_names(theirs, [*base, *cells_of(new)])
         self.result = Merged(copy.deepcopy(new))
         self.texts = {cell.text for cell in (*base, *cells_of(new))}
         self.base_by_id = {cell.id: cell for cell in base}
@@ -68,7 +75,7 @@ class _Merging:
         self.cells: list[NotebookNode] = list(self.result.notebook.cells)
         self.by_id = {cell.get("id", ""): cell for cell in self.cells}
         self.by_name = {grade_id(cell): cell for cell in self.cells if grade_id(cell)}
-        self.by_text = {digest_of_text(cell.source): cell for cell in self.cells}
+        self.by_text = {digest_of(cell): cell for cell in self.cells}
         self.anchor: NotebookNode | None = None  # the last cell of the release that was passed
         self.added = 0
 
@@ -89,7 +96,7 @@ class _Merging:
         return self.result
 
     def _is_students(self, cell: NotebookNode) -> bool:
-        return bool(cell.source.strip()) and digest_of_text(cell.source) not in self.texts
+        return bool(cell.source.strip()) and not digests_of(cell) & self.texts
 
     def _named(self, cell: NotebookNode, counting: NotebookNode | None) -> None:
         name = grade_id(cell)
@@ -109,7 +116,7 @@ class _Merging:
             self._add(cell)
         else:
             before = self.base_by_name.get(name)
-            if before is not None and before.text != digest_of_text(place.source):
+            if before is not None and before.text not in digests_of(place):
                 self.result.notes.append(f"{name} starts differently now: read its card again")
             place.source = self._with_the_kit(cell.source)
             if "attachments" in cell:  # pictures pasted into a written answer
@@ -121,15 +128,15 @@ class _Merging:
         before = self.base_by_id.get(cell.get("id", ""))
         place = self.by_id.get(cell.get("id", ""))
         if not self._is_students(cell):
-            if place is None or digest_of_text(place.source) != digest_of_text(cell.source):
-                place = self.by_text.get(digest_of_text(cell.source))
+            if place is None or digest_of(place) != digest_of(cell):
+                place = self.by_text.get(digest_of(cell))
             if place is not None:
                 self.anchor = place
                 _take_outputs(cell, place)
             return
         if before is not None and place is not None and not grade_id(place):
             self.anchor = place
-            if digest_of_text(place.source) == before.text:  # only the student changed it
+            if before.text in digests_of(place):  # only the student changed it
                 mine = self._copied(cell)
                 self.cells[self._index(place)] = self.by_id[mine["id"]] = self.anchor = mine
                 self.added += 1
@@ -170,6 +177,6 @@ class _Merging:
 def _take_outputs(cell: NotebookNode, place: NotebookNode) -> None:
     """What the same code printed before is shown until it is run again."""
     same = cell.cell_type == place.cell_type == "code"
-    if same and digest_of_text(cell.source) == digest_of_text(place.source):
+    if same and digest_of(cell) == digest_of(place):
         place["outputs"] = copy.deepcopy(cell.get("outputs", []))
         place["execution_count"] = cell.get("execution_count")

@@ -23,7 +23,7 @@ from autograder.course.release import (
     SET_ASIDE,
     Release,
     digest_of_file,
-    digest_of_text,
+    digests_of,
     read_manifest,
     release_in,
     released_files,
@@ -242,13 +242,13 @@ def _merge(course: Path, source: Path, name: str, base: Release, stamp: str) -> 
             return Step(REPLACED, name)
         merged = merge(theirs, new, base.cells[name])
         text = nbformat.writes(merged.notebook) + "\n"
-        text.encode("utf-8")
+        data = text.encode("utf-8")
     except UnicodeEncodeError:
         reason = "it holds characters that no file can hold"
     except (CannotMerge, DamagedNotebook) as error:
         reason = str(error)
     else:
-        if text == (course / name).read_text(encoding="utf-8"):
+        if data == (course / name).read_bytes():
             return None  # an update that was interrupted has been here
         carried = f"carried over: {', '.join(merged.carried) or 'what it printed'}"
         beside = _beside(course, name, SET_ASIDE, stamp)
@@ -259,7 +259,7 @@ def _merge(course: Path, source: Path, name: str, base: Release, stamp: str) -> 
 def _nothing_to_keep(theirs: NotebookNode, new: NotebookNode, base: Release, name: str) -> bool:
     """Whether it has no exercise and no text of the student's, as the start page that was run."""
     released = {cell.text for cell in base.cells[name]}
-    same = all(digest_of_text(cell.source) in released for cell in theirs.cells)
+    same = all(digests_of(cell) & released for cell in theirs.cells)
     return same and not any(cell.metadata.get("nbgrader") for cell in new.cells)
 
 

@@ -1,0 +1,231 @@
+# Generated from autograder/reading.py by `autograder build`. Do not edit this copy.
+"""A notebook file becomes cells, whatever program wrote it: the one reader of all that read one.
+
+Line ends, byte order marks and encodings are made the same once, here. A cell that the course
+handed out is known again by its form: code by its syntax tree, text by its words, so that a
+formatter, an editor of another system or lost metadata change nobody's cell.
+
+It lies in a student's course folder too, beside ``course_progress.py``, and needs nothing but
+the standard library.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import hashlib
+import inspect
+import json
+import re
+import unicodedata
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+#: Characters of a cell of which a syntax tree is made.
+MOST_PARSED = 100_000
+
+
+def tree_of(data: bytes) -> Any:
+    """The JSON of a file: UTF-8, -16 or -32, with or without a byte order mark.
+
+    Raises:
+        UnicodeDecodeError: it is no text.
+        ValueError: it is no JSON.
+        RecursionError: it is nested too deeply.
+    """
+    return json.loads(decoded(data))
+
+
+def decoded(data: bytes) -> str:
+    """The text of a file that holds JSON.
+
+    Raises:
+        UnicodeDecodeError: it is none.
+    """
+    return data.decode(json.detect_encoding(data))
+
+
+def plain_source(source: Any) -> str | None:
+    """The text of a cell as every reader has it, from a text or a list of lines.
+
+    Line ends are LF, and there is no byte order mark. None where it is no text.
+    """
+    if isinstance(source, list) and all(isinstance(line, str) for line in source):
+        source = "".join(source)
+    if not isinstance(source, str):
+        return None
+    return source.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
+
+
+def is_notebook(tree: Any) -> bool:
+    """Whether JSON is a notebook, of any format."""
+    return (
+        isinstance(tree, dict)
+        and "nbformat" in tree
+        and isinstance(tree.get("cells", tree.get("worksheets")), list)
+    )
+
+
+@lru_cache(maxsize=8192)
+def form(text: str, code: bool) -> str:
+    """What stays of a cell, however it is laid out; the same for cells that say the same.
+
+    Of code it is the syntax tree, imports sorted, and the words of the comments; of text its words
+    and signs without white space, marks of lists and of emphasis.
+    """
+    text = unicodedata.normalize("NFC", text).strip()
+    if not code:
+        text = re.sub(r"(?m)^[ \t>]*[-*+][ \t]", "", text)
+        return re.sub(r"-{2,}", "-", re.sub(r"[\s*_\\]+", "", text))
+    tree = _parsed(text)
+    if tree is not None:
+        with contextlib.suppress(RecursionError):
+            return f"{_of_node(tree)}#{_comments(text)}"
+    return re.sub(r"\s+", "", text)
+
+
+def digest(text: str, code: bool) -> str:
+    """A short digest of a cell's form: the same with every version of Python."""
+    return hashlib.sha256(form(text, code).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _comments(text: str) -> str:
+    """The words of comments, and of what follows a # in a text."""
+    return "".join(re.findall(r"\w", "".join(re.findall("#.*", text))))
+
+
+_DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def _of_node(node: ast.AST) -> str:
+    """A syntax tree as text; fields that are empty, as newer versions of Python add them, and
+    what says only how something is spelt are left out."""
+    parts = []
+    for name, value in ast.iter_fields(node):
+        if name in ("ctx", "kind", "type_comment", "type_ignores") or value in (None, []):
+            continue
+        if isinstance(value, list):
+            items = [_of_node(item) if isinstance(item, ast.AST) else repr(item) for item in value]
+            if name == "body" and isinstance(node, _DOCUMENTED):
+                items = _documented(value, items)
+            parts.append(f"{name}=[{','.join(items)}]")
+        else:
+            parts.append(f"{name}={_of_node(value) if isinstance(value, ast.AST) else repr(value)}")
+    return f"{type(node).__name__}({','.join(parts)})"
+
+
+def _documented(body: list[ast.stmt], items: list[str]) -> list[str]:
+    """Statements with the docstring's indentation taken off, and imports side by side sorted."""
+    first = body[0]
+    constant = first.value if isinstance(first, ast.Expr) else None
+    if isinstance(constant, ast.Constant) and isinstance(constant.value, str):
+        lines = inspect.cleandoc(constant.value).splitlines()
+        items = [repr([line.rstrip() for line in lines]), *items[1:]]
+    ordered: list[str] = []
+    run: list[str] = []
+    for statement, item in zip([*body, None], [*items, ""]):
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            run += _names_one_by_one(statement)
+            continue
+        ordered += sorted(run)
+        run = []
+        if statement is not None:
+            ordered.append(item)
+    return ordered
+
+
+def _names_one_by_one(statement: ast.Import | ast.ImportFrom) -> list[str]:
+    module = (
+        f"{'.' * statement.level}{statement.module}"
+        if isinstance(statement, ast.ImportFrom)
+        else ""
+    )
+    return [f"import {module} {name.name} {name.asname}" for name in statement.names]
+
+
+def _parsed(text: str) -> ast.Module | None:
+    """The syntax tree of a text, or None where Python cannot read it."""
+    if len(text) > MOST_PARSED:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def is_python(text: str) -> bool:
+    """Whether Python can read a text."""
+    return _parsed(text) is not None
+
+
+def binds(text: str) -> set[str]:
+    """The names that code binds at its top level by def, class or assignment; none of no code."""
+    tree = _parsed(text)
+    names = set()
+    for statement in tree.body if tree else []:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.add(statement.name)
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        names |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return names
+
+
+def found_names(
+    cells: Sequence[tuple[str, str, str]], given: Mapping[str, str], answers: Iterable[str]
+) -> dict[int, str]:
+    """The names of cells that lost theirs, by their place.
+
+    Args:
+        cells: kind, text and name, or "", of each.
+        given: names of the cells that nobody fills, by the digests of their texts.
+        answers: names of the cells that students fill with code.
+
+    Returns:
+        A given cell is known by its form; an answer by the name that its code binds, where one
+        cell alone does. A name that a cell has already is nobody else's.
+    """
+    there = {name for _, _, name in cells}
+    nameless = [
+        (at, kind == "code", text) for at, (kind, text, name) in enumerate(cells) if not name
+    ]
+    by_place: dict[int, str] = {}
+    for at, code, text in nameless:
+        name = given.get(digest(text, code), "") if text.strip() else ""
+        if name and name not in there:
+            by_place[at] = name
+            there.add(name)
+    missing = [name for name in answers if name not in there]
+    if missing:
+        bound = {at: binds(text) for at, code, text in nameless if code and at not in by_place}
+        for name in missing:
+            places = [at for at, names in bound.items() if name in names and at not in by_place]
+            if len(places) == 1:
+                by_place[places[0]] = name
+    return by_place
+
+
+def lost_metadata(
+    cells: Sequence[tuple[str, str, str]], released: Iterable[tuple[str, str, float]]
+) -> dict[int, dict[str, Any]]:
+    """What nbgrader says of cells that lost it, by their place.
+
+    Args:
+        cells: kind, text and name, or "", of each.
+        released: digest of the text, name and points of each named cell as it was handed out.
+    """
+    known = {name: (text, points) for text, name, points in released if name}
+    given = {text: name for name, (text, _) in known.items()}
+    answers = [name for name in known if not name.startswith(("test_", "written_"))]
+    return {
+        at: {
+            "grade_id": name,
+            "grade": name.startswith(("test_", "written_")),
+            "solution": not name.startswith("test_"),
+            "points": known[name][1],
+        }
+        for at, name in found_names(cells, given, answers).items()
+    }
