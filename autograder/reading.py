@@ -67,6 +67,16 @@ def is_notebook(tree: Any) -> bool:
     )
 
 
+def holds_a_notebook(data: bytes) -> bool:
+    """Whether a file of any name is a notebook."""
+    if b"nbformat" not in data.replace(b"\0", b""):
+        return False
+    try:
+        return is_notebook(tree_of(data))
+    except (ValueError, RecursionError):
+        return False
+
+
 @lru_cache(maxsize=8192)
 def form(text: str, code: bool) -> str:
     """What stays of a cell, however it is laid out; the same for cells that say the same.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     example="spring-class submissions.zip --dry-run",
     statuses={
         0: "every notebook was taken or is there already",
-        1: "some were left out (each is named)",
+        1: "some were left out, or somebody handed in no notebook but other files (each is named)",
     },
 )
 @class_argument
@@ -74,7 +74,7 @@ def collect(
         print_json({**as_tree(made), "set_aside": aside})
     else:
         _say(its_class, made, aside, dry_run=dry_run, details=details)
-    return 1 if notebooks else 0
+    return 1 if notebooks or made.without_notebook else 0
 
 
 #: Files that are told of without being asked.

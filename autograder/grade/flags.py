@@ -146,6 +146,15 @@ KINDS = (
     PICTURE_UNREAD,
 )
 
+#: Of kinds about work that nobody reads or runs, what a summary of a class says.
+UNREAD = {
+    OWN_TEXT.name: "text of their own that nobody reads",
+    PICTURE_UNREAD.name: "a picture that nobody sees",
+    WRITTEN_MISSING.name: "a written answer without its cell",
+    CELLS_UNREAD.name: "cells that could not be read",
+    LEFT_OUT.name: "a second notebook that was not graded",
+}
+
 #: The kind of a published flag that is none of these, such as a note of the roster.
 OTHER = "other"
 

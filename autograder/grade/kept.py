@@ -89,7 +89,14 @@ def from_text(text: str) -> Result:
         ValueError, KeyError, TypeError: it is something else.
     """
     tree = json.loads(text)
-    cells = [{**cell, "outputs": tuple(cell["outputs"])} for cell in tree["cells"]]
+    cells = [
+        {
+            **cell,
+            "outputs": tuple(cell["outputs"]),
+            "attachments": tuple((name, data) for name, data in cell["attachments"]),
+        }
+        for cell in tree["cells"]
+    ]
     parts = {
         "tests": tuple(_made(TestResult, test) for test in tree["tests"]),
         "flags": tuple(_made(Flag, flag) for flag in tree["flags"]),

@@ -13,6 +13,7 @@ from autograder.grade import flags as kinds
 from autograder.grade import reasons
 from autograder.grade.cells import Cell, cell_of
 from autograder.grade.flags import Flag
+from autograder.grade.pictures import with_pictures
 from autograder.grade.reader import names_bound
 from autograder.grade.restored import with_answers_as_code, with_names
 from autograder.grade.written import find_written_answers, with_text_beside
@@ -90,6 +91,10 @@ def find_notebook(folder: Path, bundle: Bundle) -> tuple[Path, list[Flag]]:
             "Hand in one, under that name."
         )
     of_another_kind = [path for path in there if path.is_file() and not _left_by_others(path.name)]
+    renamed = [path for path in of_another_kind if _is_renamed_notebook(path)]
+    if len(renamed) == 1:
+        called = plain_line(renamed[0].name)
+        return renamed[0], [kinds.RENAMED.flag(called=called, expected=expected.name)]
     if of_another_kind:
         names = ", ".join(plain_line(path.name) for path in of_another_kind[:MOST_NAMES])
         raise Missing(f"{reasons.OTHER_FILES}: {names}. Hand in {expected.name}.")
@@ -99,6 +104,14 @@ def find_notebook(folder: Path, bundle: Bundle) -> tuple[Path, list[Flag]]:
 def _left_by_others(name: str) -> bool:
     """Whether a file beside the notebook is no student's: nbgrader's time, a system's own."""
     return name == "timestamp.txt" or name.startswith(".")
+
+
+def _is_renamed_notebook(path: Path) -> bool:
+    """Whether a file is a notebook to which a program gave another ending."""
+    try:
+        return reading.holds_a_notebook(read_file(path))
+    except Unreadable:
+        return False
 
 
 def read_file(path: Path) -> bytes:
@@ -176,7 +189,13 @@ def parse(data: bytes, bundle: Bundle) -> Submission:
     if unread:
         first = read.index(None) + 1
         flags.append(kinds.CELLS_UNREAD.flag(unread=unread, cells=len(read), first=first))
-    for step in (with_names, with_answers_as_code, find_written_answers, with_text_beside):
+    for step in (
+        with_names,
+        with_answers_as_code,
+        find_written_answers,
+        with_text_beside,
+        with_pictures,
+    ):
         known, told = step(known, bundle)
         flags += told
     submission = Submission(known, flags)

@@ -17,8 +17,8 @@ from autograder.classroom.hand_ins import collected, keep_record, place, put
 from autograder.classroom.late import TIMESTAMP, as_timestamp, how_late, read_timestamp
 from autograder.grade.submission import MOST_BYTES, Unreadable
 from autograder.lms.archives import Archive, ArchiveError, look_into
-from autograder.lms.layouts import LAYOUTS, METADATA, Layout, choose, too_deep
-from autograder.lms.whose import Candidate, apart, assigned, people
+from autograder.lms.layouts import LAYOUTS, METADATA, Layout, Named, choose, too_deep
+from autograder.lms.whose import Candidate, apart, assigned, first_of, people
 from autograder.text import listed
 
 #: What becomes of a file.
@@ -57,6 +57,13 @@ class Plan:
     def count(self, action: str) -> int:
         """How many files have this action."""
         return sum(decision.action == action for decision in self.decisions)
+
+    @property
+    def without_notebook(self) -> list[str]:
+        """Students of whom every file is left out."""
+        left = {decision.student for decision in self.decisions if decision.action == LEFT_OUT}
+        taken = {decision.student for decision in self.decisions if decision.action != LEFT_OUT}
+        return sorted(left - taken - {""})
 
 
 def plan(
@@ -108,16 +115,25 @@ def plan(
                 notebooks=notebooks,
                 only=assignment,
             )
-            if isinstance(theirs, str):
-                if file.path.rpartition("/")[2] != METADATA:
-                    made.decisions.append(Decision(archive.name, file.path, LEFT_OUT, note=theirs))
-            else:
+            if not isinstance(theirs, str):
                 candidates += theirs
+            elif file.path.rpartition("/")[2] != METADATA:
+                whose = _left_by(chosen.read(file.path, handed_in_by), chosen, folder)
+                made.decisions.append(
+                    Decision(archive.name, file.path, LEFT_OUT, student=whose, note=theirs)
+                )
     _decide(folder, apart(candidates, collected(folder)), notebooks, made)
     made.decisions.sort(
         key=lambda decision: (decision.action == LEFT_OUT, decision.student, decision.assignment)
     )
     return made
+
+
+def _left_by(named: list[Named], layout: Layout, folder: ClassFolder) -> str:
+    """Whose a file is that is left out, as far as its path says it."""
+    if layout is LAYOUTS["plain"] and named and named[0].assignment not in folder.assignments:
+        return ""
+    return first_of(named, folder.roster)
 
 
 def _refused(archive: Archive) -> list[tuple[str, str, str, str, str, str, str, str]]:
@@ -277,6 +293,7 @@ def exceptions(folder: ClassFolder, made: Plan, *, details: bool = False) -> lis
             and member.id not in have
             and not place(folder, member.id, name).exists()
         ]
+    by_kind["handed in files, and none of them a notebook"] = made.without_notebook
     most = len(made.decisions) if details else MOST_NAMES
     lists = {kind: sorted(set(who)) for kind, who in by_kind.items() if who}
     return [f"{kind}: {len(who)}: {listed(who, most)}" for kind, who in lists.items()]

@@ -157,9 +157,22 @@ def _fits(path: str, layout: Layout, assignments: list[str]) -> bool:
     return match is not None and (layout.pattern is not PLAIN or match["assignment"] in assignments)
 
 
+#: What a browser or a system puts behind the ending that it does not know, or in its place.
+_ODD_ENDING = re.compile(
+    r"(?:\.ipynb)+(?: ?\(\d+\))?(?:\.(?:ipynb|json|txt|download))?$|\.(?:json|txt|download)$", re.I
+)
+
+
 def is_notebook(path: str) -> bool:
-    """Whether a file is called as notebooks are."""
-    return path.casefold().endswith(".ipynb")
+    """Whether a file is called as notebooks are, with another ending behind that or without."""
+    return ".ipynb" in path.casefold() and _ODD_ENDING.search(path) is not None
+
+
+def may_be_notebook(path: str) -> bool:
+    """Whether what is in a file has to say if it is a notebook."""
+    name = path.rpartition("/")[2]
+    odd = _ODD_ENDING.search(name) is not None or "." not in name
+    return odd and not path.casefold().endswith(".ipynb")
 
 
 def choose(paths: Iterable[str], own: re.Pattern[str] | None, assignments: list[str]) -> Layout:
@@ -202,7 +215,7 @@ def choose(paths: Iterable[str], own: re.Pattern[str] | None, assignments: list[
 
 def stem(file: str) -> tuple[str, int]:
     """A notebook's name without what an LMS or a browser added, and the number added."""
-    name = file[: -len(".ipynb")] if is_notebook(file) else file
+    name = _ODD_ENDING.sub("", file)
     number = 0
     while (match := _ADDED.search(name)) and match.start():
         digits = re.search(r"\d+", match[0])

@@ -12,11 +12,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from autograder import reading
 from autograder.classroom.folder import ClassError, ClassFolder
 from autograder.classroom.roster import Member, Roster, fit_for_a_folder
 from autograder.grade.submission import Unreadable
 from autograder.lms.archives import Archive, File
-from autograder.lms.layouts import METADATA, Layout, Named, own_metadata, stem, submitters
+from autograder.lms.layouts import (
+    METADATA,
+    Layout,
+    Named,
+    may_be_notebook,
+    own_metadata,
+    stem,
+    submitters,
+)
 
 
 @dataclass(frozen=True)
@@ -86,7 +95,7 @@ def assigned(
     ending = file.path.rpartition(".")[2].casefold()
     if ending in ("zip", "gz", "tar", "7z", "rar"):
         return "an archive in the archive: unpack it and collect the folder"
-    if ending != "ipynb":
+    if ending != "ipynb" and not (may_be_notebook(file.path) and _holds_a_notebook(file)):
         return "not a notebook"
     named = read(file.path)
     if not named:
@@ -120,6 +129,18 @@ def assigned(
             )
         )
     return candidates
+
+
+def _holds_a_notebook(file: File) -> bool:
+    try:
+        return reading.holds_a_notebook(file.read())
+    except Unreadable:
+        return False
+
+
+def first_of(named: list[Named], roster: Roster) -> str:
+    """The first of those who handed in a file that is left out; "" where nobody is known."""
+    return _student(named[0], roster)[0] if named else ""
 
 
 def _student(named: Named, roster: Roster) -> tuple[str, str, bool]:

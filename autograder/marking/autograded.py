@@ -16,6 +16,7 @@ from nbformat import NotebookNode
 
 from autograder.course.bundle import Bundle
 from autograder.grade.cells import Cell
+from autograder.grade.pictures import digest
 from autograder.grade.result import Result
 from autograder.notebooks import grade_id, joined, nbgrader_metadata
 
@@ -48,7 +49,7 @@ def autograded_notebook(result: Result, bundle: Bundle) -> NotebookNode:
         room -= len(text)
         return quick_markdown(text) if room >= 0 else _as_typed(text)
 
-    def add_original(name: str, text: str) -> None:
+    def add_original(name: str, text: str, pictures: tuple[tuple[str, str], ...] = ()) -> None:
         original = source[name]
         metadata = NotebookNode(nbgrader=NotebookNode(nbgrader_metadata(original)))
         if name in outcomes:
@@ -61,13 +62,15 @@ def autograded_notebook(result: Result, bundle: Bundle) -> NotebookNode:
             scheme = original.source.replace("### BEGIN SOLUTION", "**For the grader.**")
             scheme = scheme.replace("### END SOLUTION", "")
             cells.append(_markdown_cell(scheme))
-            cells.append(_markdown_cell(of_the_student(text), metadata=metadata))
+            answer = _markdown_cell(of_the_student(text), metadata=metadata)
+            _attach(answer, pictures)
+            cells.append(answer)
             return
         cells.append(_code_cell(text, metadata=metadata))
 
     for number, cell in enumerate(result.cells):
         if cell.grade_id in source and last[cell.grade_id] == number:
-            add_original(cell.grade_id, cell.source)
+            add_original(cell.grade_id, cell.source, cell.attachments)
             if cells[-1].cell_type == "code" and cell.grade_id not in outcomes:
                 cells[-1]["outputs"] = safe_outputs(cell)
         elif cell.kind == "code":
@@ -108,6 +111,37 @@ def _code_cell(
 
 def _markdown_cell(source: str, *, metadata: NotebookNode | None = None) -> NotebookNode:
     return NotebookNode(cell_type="markdown", metadata=metadata or NotebookNode(), source=source)
+
+
+def _attach(cell: NotebookNode, pictures: tuple[tuple[str, str], ...]) -> None:
+    """Show pictures below the text of a cell; what they are is in their names.
+
+    Args:
+        cell: of Markdown.
+        pictures: name and data address of each, see :mod:`autograder.grade.pictures`.
+    """
+    for called, address in pictures:
+        kind, _, data = address.removeprefix("data:").partition(";base64,")
+        name = f"{called.replace(' ', '-')}-{digest(address)}.{kind.removeprefix('image/')}"
+        cell.setdefault("attachments", NotebookNode())[name] = NotebookNode({kind: data})
+        cell["source"] += f"\n\n![{called}](attachment:{name})"
+
+
+_ATTACHED = re.compile(r"\n\n!\[picture \d+\]\(attachment:[\w.-]+\)")
+
+
+def text_of_answer(cell: NotebookNode) -> str:
+    """The text of a written answer in an autograded notebook, without its pictures."""
+    return _ATTACHED.sub("", cell.source) if cell.get("attachments") else str(cell.source)
+
+
+def pictures_of_answer(cell: NotebookNode) -> tuple[str, ...]:
+    """The data addresses of its pictures."""
+    return tuple(
+        f"data:{kind};base64,{data}"
+        for by_kind in cell.get("attachments", {}).values()
+        for kind, data in by_kind.items()
+    )
 
 
 def _output(kind: str, **content: Any) -> NotebookNode:

@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import json
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -30,7 +31,7 @@ from sqlalchemy.exc import OperationalError
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.marking_log import Given, given_so_far, note
 from autograder.classroom.standing import settle
-from autograder.marking.autograded import written_answers
+from autograder.marking.autograded import pictures_of_answer, text_of_answer
 from autograder.marking.questions import (
     Answer,
     Conflict,
@@ -39,6 +40,7 @@ from autograder.marking.questions import (
     Share,
     questions_of,
 )
+from autograder.notebooks import grade_id
 from autograder.text import plain
 
 #: Characters of a comment.
@@ -114,12 +116,14 @@ class Marking:
                 f"{path} cannot be read; run `autograder grade {self.folder.root}` again"
             ) from None
         grade, comment = self._rows(question, student)
+        cells = [cell for cell in reads_json(text).cells if grade_id(cell) == question]
         answer = Answer(
             token,
             student,
-            written_answers(reads_json(text)).get(question, ""),
+            "".join(text_of_answer(cell) for cell in cells),
             grade.manual_score,
             (comment.manual_comment if comment is not None else None) or "",
+            tuple(picture for cell in cells for picture in pictures_of_answer(cell)),
         )
         return self._unseen(question, answer) if self.second else answer
 
@@ -256,7 +260,7 @@ class Marking:
             == (self.assignment, question, answer.student)
         ]
         score, comment = (own[-1].points, own[-1].comment) if own else (None, "")
-        return Answer(answer.token, answer.student, answer.text, score, comment)
+        return replace(answer, score=score, comment=comment)
 
     def _token(self, student: str) -> str:
         """What stands for a student: the class's seed, which nobody else knows, is in it."""

@@ -58,13 +58,18 @@ def feedback_page(
     result = submission.result
     read = result.status == GRADED
     handed_in = {cell.grade_id: cell.source for cell in result.cells if cell.grade_id}
+    pictures = {cell.grade_id: cell.attachments for cell in result.cells if cell.attachments}
     words = {
         test.grade_id: test.words if test.hidden else "The check in the notebook."
         for test in bundle.tests
     }
     parts = exercise_parts(result.tests, words, handed_in) if read else []
     written = (
-        [_written(question, result, handed_in, manual) for question in bundle.written]
+        [
+            _written(question, result, handed_in, manual)
+            | {"pictures": pictures.get(question.grade_id, ())}
+            for question in bundle.written
+        ]
         if read
         else []
     )

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import nbgrader
+from jinja2 import pass_context
+from jinja2.runtime import Context
 from mistune.plugins import import_plugin
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbgrader.api import SubmittedAssignment
@@ -33,7 +35,7 @@ _TEMPLATES = (
 def without_internet(config: Config) -> None:
     """Set what makes the Formgrader's pages load nothing from elsewhere."""
     config.HTMLExporter.extra_template_basedirs = [str(path) for path in _TEMPLATES]
-    config.HTMLExporter.filters = {"markdown2html": f"{__name__}.markdown_with_formulas"}
+    config.HTMLExporter.filters = {"markdown2html": f"{__name__}.markdown_of_a_cell"}
     show_what_counts()
 
 
@@ -67,14 +69,20 @@ def _less_penalties(api: Any, listed: list[dict[str, Any]]) -> list[dict[str, An
     return listed
 
 
-def markdown_with_formulas(text: str) -> str:
+@pass_context
+def markdown_of_a_cell(context: Context, text: str) -> str:
+    """:func:`markdown_with_formulas` with the pictures of the cell that a template shows."""
+    return markdown_with_formulas(text, context.get("cell", {}).get("attachments"))
+
+
+def markdown_with_formulas(text: str, attachments: dict[str, Any] | None = None) -> str:
     """Markdown as HTML, as nbconvert makes it, but for two things.
 
     Formulas are MathML, and an address becomes no link by itself. HTML tags in the text stay:
     what a student wrote comes here without tags and links (see
     :func:`autograder.marking.autograded.safe_markdown`).
     """
-    renderer = _Renderer(escape=False, exclude_anchor_links=True)
+    renderer = _Renderer(escape=False, exclude_anchor_links=True, attachments=attachments)
     plugins = [
         import_plugin(plugin) for plugin in MarkdownWithMath.DEFAULT_PLUGINS if plugin != "url"
     ]

@@ -27,7 +27,10 @@ from autograder.marking.questions import Answer, Conflict, MarkingError
 _HERE = "127.0.0.1"
 #: More than any question has.
 MOST_POINTS = 1e6
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'"
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'; "
+    "img-src data:"
+)
 
 _environment = jinja2.Environment(
     loader=jinja2.PackageLoader("autograder", "templates"),
@@ -90,6 +93,7 @@ class _Handler(RequestHandler):
             "name": name if self.names else "",
             "text": answer.text,
             "html": str(with_formulas(answer.text)),
+            "pictures": list(answer.pictures),
             "score": answer.score,
             "comment": answer.comment,
             "digest": answer.digest,

@@ -77,11 +77,12 @@ class Answer:
     text: str
     score: float | None
     comment: str
+    pictures: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
-        """Changes with the text."""
-        return hashlib.sha256(self.text.encode()).hexdigest()[:16]
+        """Changes with the text and the pictures."""
+        return hashlib.sha256("\n".join([self.text, *self.pictures]).encode()).hexdigest()[:16]
 
 
 def questions_of(bundle: Bundle) -> dict[str, Question]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from autograder.classroom.grades_file import NOTHING_HANDED_IN, GradedSubmission
 from autograder.classroom.roster import WITHDRAWN
+from autograder.grade.flags import UNREAD
 from autograder.grade.result import GRADED
 from autograder.tables import as_points
 from autograder.text import listed
@@ -59,6 +60,7 @@ def exceptions(
         for kind in _kinds(submission, grace_minutes):
             by_kind.setdefault(kind, []).append(who)
     most = len(submissions) if details else MOST_NAMES
+    by_kind = {kind: list(dict.fromkeys(who)) for kind, who in by_kind.items()}
     return [f"{kind}: {len(who)}: {listed(who, most)}" for kind, who in sorted(by_kind.items())]
 
 
@@ -68,6 +70,7 @@ def _kinds(submission: GradedSubmission, grace_minutes: float) -> list[str]:
         kinds.append("handed in no notebook")
     elif submission.result.status != GRADED:
         kinds.append(f"{submission.result.status}")
+    kinds += [UNREAD[flag.kind] for flag in submission.result.flags if flag.kind in UNREAD]
     standing = submission.standing
     if standing is not None and (standing.late_minutes or 0) > grace_minutes:
         kinds.append("late")

@@ -39,6 +39,7 @@ _ABOUT_CELLS = {
     kinds.TEST_COPIED.name: "test cells stand repeatedly (used once)",
     kinds.ANSWER_MISSING.name: "answer cells are missing (all cells were run)",
     kinds.ANSWER_COPIED.name: "answer cells stand repeatedly (the last counts)",
+    kinds.ANSWER_AS_TEXT.name: "answer cells were no code (they were run as code)",
     kinds.SOLVED.name: "answer cells hold the marks of the course's own solved notebook",
     kinds.NOT_NAMED.name: "what fails could not be looked up (no point lost; tell who maintains "
     "the grader)",
@@ -49,6 +50,13 @@ _QUOTING = {
     kinds.LEFT_OUT.name: "a second notebook was handed in and not graded",
     kinds.OLD_FORMAT.name: "the notebook has an old format",
     kinds.CELLS_UNREAD.name: "some cells could not be read",
+    kinds.NAMES_FOUND.name: "cells had lost their names (they were found by what they hold)",
+    kinds.OWN_TEXT.name: "text in cells of the student's own is read by nobody",
+    kinds.WRITTEN_BESIDE.name: "a written answer went on in cells beside its own",
+    kinds.WRITTEN_MISSING.name: "a written answer has no cell, so nobody will read one",
+    kinds.WRITTEN_COPIED.name: "a written answer stands repeatedly (the last counts)",
+    kinds.WRITTEN_FOUND.name: "a written answer's cell had lost its name (it was found)",
+    kinds.PICTURE_UNREAD.name: "a picture in a written answer is shown to nobody",
 }
 _OTHER = "something else was noticed (--names shows what)"
 

@@ -68,6 +68,12 @@ async function show(number) {
 function draw(answer) {
   shown = { ...answer, key: `${question()} ${answer.token}` };
   by("answer").innerHTML = answer.html; // escaped by the server, its formulas MathML
+  for (const address of answer.pictures) {
+    const picture = document.createElement("img");
+    picture.src = address; // made anew from its pixels when it was graded
+    picture.alt = "A picture in the answer";
+    by("answer").append(picture);
+  }
   by("comment").value = drafts.get(shown.key) ?? answer.comment;
   if (drafts.has(shown.key)) say("This comment is not saved yet: give points, or press Save.", true);
   by("other").value = answer.score ?? "";
