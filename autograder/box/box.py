@@ -19,6 +19,7 @@ from autograder.box import channel
 from autograder.box.caps import ProtocolError
 from autograder.box.confinement import BoxLimits
 from autograder.box.inside import MOST_ERROR_TEXT, MOST_OUTPUT
+from autograder.box.patience import Patience
 from autograder.box.sandbox import NoSandbox, Zygote
 from autograder.text import plain, plain_line
 
@@ -34,6 +35,9 @@ MOST_MEMORY = BoxLimits().memory
 
 #: Answers what a box asks while it works: plain data from plain data.
 Helper = Callable[[Any], dict[str, Any]]
+
+#: Things that one cell is told to have changed.
+MOST_CHANGED = 5
 
 #: Questions that a box may ask while it works on one request.
 MOST_CALLS = 5_000
@@ -51,7 +55,7 @@ class BoxDied(BoxFailure):
 
 
 class BoxTimeout(BoxFailure):
-    """The answer did not come in time; the process was ended."""
+    """The answer did not come in time, see :mod:`.patience`; the process was ended."""
 
 
 def in_line(line: str, below: bool) -> str:
@@ -89,12 +93,14 @@ class Reply:
     """What a box answered.
 
     ``missing`` means that the name is not defined; otherwise there is an error or a value.
+    ``changed``: what a cell changed for all code after it, in words.
     """
 
     value: Any = None
     error: BoxError | None = None
     missing: bool = False
     output: str = ""
+    changed: tuple[str, ...] = ()
 
 
 class Box:
@@ -127,6 +133,7 @@ class Box:
         self._next_look = time.monotonic() + channel.WATCH_SECONDS
         self._ended = False
         self._helper: Helper | None = None
+        self.patience = Patience(zygote.taken)
         #: For a snapshot: the box that it was taken of, and the how manieth it is.
         self._taken_of: tuple[Box, int] | None = None
         self._snapshots = 0
@@ -221,25 +228,16 @@ class Box:
         return self._ask({"op": "get", "name": name}, seconds)
 
     def _ask(self, request: dict[str, Any], seconds: float, *, pass_on: int | None = None) -> Reply:
-        deadline = time.monotonic() + seconds
+        self.patience.begin(seconds)
         self._count += 1
         try:
-            whole = {"id": self._count, **request}
-            channel.send(self._channel, whole, deadline=deadline, watch=self._watch)
-            if pass_on is not None:
-                with contextlib.suppress(OSError):  # it has hung up: there is no answer either
-                    socket.send_fds(self._channel, [b"S"], [pass_on])
-            answer = channel.receive(self._channel, deadline=deadline, watch=self._watch)
+            answer = self._exchange({"id": self._count, **request}, pass_on=pass_on)
             asked = 0
             while self._helper is not None and isinstance(answer, dict) and "ask" in answer:
                 asked += 1
                 if asked > MOST_CALLS:
                     raise ProtocolError(f"more than {MOST_CALLS} calls of the course's own code")
-                help_ = self._helper(answer["ask"])
-                channel.send(
-                    self._channel, help_, strict=False, deadline=deadline, watch=self._watch
-                )
-                answer = channel.receive(self._channel, deadline=deadline, watch=self._watch)
+                answer = self._exchange(self._helper(answer["ask"]), strict=False)
             # The id may be anything, also an array that has no truth value.
             if not isinstance(answer, dict) or type(number := answer.get("id")) is not int:
                 raise ProtocolError("an answer without a number")
@@ -261,17 +259,31 @@ class Box:
         output = plain(output, MOST_OUTPUT + 100) if isinstance(output, str) else ""
         if answer.get("missing") is True:
             return Reply(missing=True, output=output)
-        raised = answer.get("error")
+        raised, changed = answer.get("error"), answer.get("changed")
+        changed = changed[:MOST_CHANGED] if isinstance(changed, list) else ()
+        told = tuple(plain_line(text, 80) for text in changed if isinstance(text, str))
         if raised is None:
-            return Reply(value=answer.get("value"), output=output)
-        return Reply(error=_box_error(raised), output=output)
+            return Reply(value=answer.get("value"), output=output, changed=told)
+        return Reply(error=_box_error(raised), output=output, changed=told)
+
+    def _exchange(self, value: Any, *, strict: bool = True, pass_on: int | None = None) -> Any:
+        """Send, and wait for what comes back."""
+        with self.patience.waiting() as deadline:
+            channel.send(self._channel, value, strict=strict, deadline=deadline, watch=self._watch)
+            if pass_on is not None:
+                with contextlib.suppress(OSError):  # it has hung up: there is no answer either
+                    socket.send_fds(self._channel, [b"S"], [pass_on])
+            return channel.receive(self._channel, deadline=deadline, watch=self._watch)
 
     def _watch(self) -> None:
-        """End the box when its processes take too much memory; called while it works."""
+        """End the box when its processes take too much memory, or processor time; called while it
+        works."""
         if time.monotonic() < self._next_look:
             return
         taken = self._zygote.memory(enough=self._most_memory)
         self._next_look = time.monotonic() + channel.WATCH_SECONDS
+        if self.patience.is_over():
+            raise channel.Late
         if taken > self._most_memory or self._zygote.ran_out:
             self.close()
             raise BoxDied(self._too_much())

@@ -7,7 +7,8 @@ elsewhere. It never sees expected values or tests.
 Requests (dicts over :mod:`autograder.box.wire`, each with an ``id`` the reply repeats):
 
 * ``enter``: begin a notebook with ``files`` beside it.
-* ``run``: run ``source`` as a notebook cell; the reply has ``output`` and ``error``.
+* ``run``: run ``source`` as a notebook cell; the reply has ``output``, ``error``, and ``changed``:
+  what the cell changed for all code (see :mod:`.usual`).
 * ``run plainly``: as Python runs it, without the notebook's shell: no magics, no history.
 * ``call``: call the student's ``name`` with ``args`` and ``kwargs``.
 * ``probe``: define the function in ``source``, call it with ``args`` and ``kwargs``.
@@ -37,6 +38,7 @@ from types import CodeType
 from typing import Any
 
 from autograder.box.channel import Closed, receive, send
+from autograder.box.usual import own_copy
 from lesson_kit.exceptions import in_a_cell, meaning
 from lesson_kit.fingerprints import raised_by_hand
 
@@ -93,6 +95,7 @@ class Inside:
         from autograder.box.imports import answer_imports
         from autograder.box.shell import shell
         from autograder.box.stand_in import class_stand_in, function_stand_in
+        from autograder.box.usual import Usual
 
         self.stand_ins = {"class": class_stand_in, "function": function_stand_in}
         torch.set_num_threads(1)
@@ -101,6 +104,7 @@ class Inside:
         answer_imports()
         self.usual_errors = partial(np.errstate, **np.geterr())
         self.usual_gradients = torch.enable_grad
+        self.usual = Usual()
         self.builtins = {
             name: value for name, value in vars(builtins).items() if not name.startswith("_")
         }
@@ -163,9 +167,15 @@ class Inside:
 
     def run(self, source: str) -> dict[str, Any]:
         """Run a notebook cell with IPython's shell."""
-        result = self.shell.run_cell(source, store_history=True)
-        error = result.error_before_exec or result.error_in_exec
-        return {"error": describe(error) if error is not None else None}
+
+        def attempt() -> dict[str, Any]:
+            result = self.shell.run_cell(source, store_history=True)
+            error = result.error_before_exec or result.error_in_exec
+            return {"error": describe(error) if error is not None else None}
+
+        reply = self.usual.again(self.shell.user_ns, source, attempt)
+        self.usual.note_names(self.shell.user_ns)
+        return {**reply, "changed": self.usual.changed(self.shell.user_ns)}
 
     def run_plainly(self, source: str) -> dict[str, Any]:
         """Run a changed answer, which is only tried: the shell would take longer than its test."""
@@ -176,7 +186,17 @@ class Inside:
         return {"error": None}
 
     def evaluate(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Call a name, run a probe, or get a value."""
+        """Call a name, run a probe, or get a value, in the usual state."""
+        self.usual.restore()
+        if not self.usual.taken(self.shell.user_ns):
+            return self.evaluate_once(request)
+        given = {name: request.get(name) for name in ("args", "kwargs")}
+        return self.usual.again(
+            self.shell.user_ns, "", lambda: self.evaluate_once({**request, **own_copy(given)})
+        )
+
+    def evaluate_once(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The same as the names are now."""
         try:
             if request["op"] == "probe":
                 function = self.define(request["source"], request["name"])

@@ -21,6 +21,7 @@ from autograder.box.bubblewrap import BUBBLEWRAP, NONE, box_environment, bubblew
 from autograder.box.cgroup import MemoryGroup
 from autograder.box.confinement import BoxLimits
 from autograder.box.memory import memory_below
+from autograder.box.patience import Taken, taken_below
 
 #: Seconds until a zygote is ready: it imports torch.
 START_SECONDS = 300.0
@@ -301,6 +302,10 @@ class Zygote:
         ended = time.monotonic()
         self._next_exact = ended + 9 * (ended - started)
         return max(0, exact)
+
+    def taken(self) -> Taken:
+        """What it and the boxes that it forked took of the processor."""
+        return taken_below(self.process.pid)
 
     @property
     def ran_out(self) -> bool:

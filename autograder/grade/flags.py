@@ -85,6 +85,11 @@ NAMES_FOUND = Kind(
     "names_found",
     "{number} cells had lost their names (nbgrader's metadata); they were found by what they hold",
 )
+CHANGED_FOR_ALL = Kind(
+    "changed_for_all",
+    "your cell “{called}” changed {names} for all code after it; your answers were tested without "
+    "that change",
+)
 ANSWER_AS_TEXT = Kind(
     "answer_as_text",
     "answer cell {cell} was of the kind {kind}, which never runs; it was run as code",
@@ -140,6 +145,7 @@ KINDS = (
     WRITTEN_FOUND,
     NOT_NAMED,
     NAMES_FOUND,
+    CHANGED_FOR_ALL,
     ANSWER_AS_TEXT,
     OWN_TEXT,
     WRITTEN_BESIDE,

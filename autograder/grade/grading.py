@@ -10,7 +10,13 @@ from autograder.box.box import BoxFailure
 from autograder.course.bundle import Bundle, TestCell
 from autograder.grade import flags as kinds
 from autograder.grade.flags import Flag
-from autograder.grade.in_box import MakeBox, NotebookInBox, OutOfTime, where_checked
+from autograder.grade.in_box import (
+    NOT_FINISHED,
+    MakeBox,
+    NotebookInBox,
+    OutOfTime,
+    where_checked,
+)
 from autograder.grade.limits import Limits
 from autograder.grade.naming import located, named
 from autograder.grade.result import (
@@ -88,7 +94,7 @@ def grade(
     tester = tester or Tester(bundle, limits.test)
     cells = submission.to_run(bundle)
     checked = where_checked(submission, cells, bundle)
-    notebook = NotebookInBox(bundle, cells, limits, make_box, started + limits.notebook, checked)
+    notebook = NotebookInBox(bundle, cells, limits, make_box, checked)
     try:
         results = named(_run_tests(tester, notebook, seed), tester, notebook)
         results = _follow_through(results, tester, notebook, seed)
@@ -101,15 +107,22 @@ def grade(
         nothing,
         tests=tuple(results),
         written_to_read=frozenset(_written_to_read(submission, bundle)),
-        flags=(*flags, *submission.flags, *_not_named(notebook)),
+        flags=(*flags, *submission.flags, *notebook.flags, *_not_named(notebook)),
         runs=tuple(run for _, run in sorted(notebook.runs.items())),
         cells=tuple(submission.cells),
         seconds=time.monotonic() - started,
+        gave_up=notebook.gave_up,
+        out_of_time=_out_of_time(results, notebook),
     )
 
 
 def _not_named(notebook: NotebookInBox) -> list[Flag]:
     return [kinds.NOT_NAMED.flag(cell=name, error=why) for name, why in notebook.unnamed.items()]
+
+
+def _out_of_time(results: list[TestResult], notebook: NotebookInBox) -> bool:
+    late = any(result.outcome == TIMEOUT for result in results)
+    return late or any(run.error.startswith(NOT_FINISHED) for run in notebook.runs.values())
 
 
 def _all_lost(nothing: Result, problem: Missing | Unreadable, bundle: Bundle) -> Result:
@@ -196,6 +209,7 @@ def _run_once(test: TestCell, tester: Tester, notebook: NotebookInBox, seed: int
         message = f"The notebook as a whole used up its {total:g} seconds before this check."
         return Judged(_lost(test, TIMEOUT, message), None)
     judged = tester.run(test, box, seed, notebook.telling, notebook.patience(test.exercise))
+    notebook.gave_up |= box.patience.gave_up
     if judged.result.outcome == TIMEOUT:
         notebook.endless.add(test.exercise)
     if box.ended:

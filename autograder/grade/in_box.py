@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from autograder.box.box import Box, BoxFailure, BoxTimeout
+from autograder.box.patience import ASLEEP
 from autograder.course.bundle import Bundle
+from autograder.grade import flags as kinds
 from autograder.grade.cells import Cell
+from autograder.grade.flags import Flag
 from autograder.grade.limits import Limits
 from autograder.grade.reader import rebound_at
 from autograder.grade.result import CellRun
 from autograder.grade.submission import Submission
 from autograder.grade.telling import Telling
+from autograder.text import plain_line
 
 #: What an answer raises that is not written yet.
 STUB_ERROR = "NotImplementedError"
+
+#: How it begins what is said of a cell that took too long.
+NOT_FINISHED = "The cell did not finish within"
 
 #: Seconds for a further test of an exercise of which one has taken too long.
 AFTER_A_TIME_OUT = 2.0
@@ -47,7 +53,6 @@ class NotebookInBox:
     cells: list[Cell]
     limits: Limits
     make_box: MakeBox
-    deadline: float
     #: Exercises by the number of cells before their visible checks.
     checked: dict[int, set[str]] = field(default_factory=dict)
     box: Box | None = None
@@ -69,6 +74,10 @@ class NotebookInBox:
     unnamed: dict[str, str] = field(default_factory=dict)
     #: Whether a cell took too long.
     overdue: bool = False
+    #: Whether something was given up that slept, which on a busy machine may be nobody's fault.
+    gave_up: bool = False
+    flags: list[Flag] = field(default_factory=list)
+    _boxes: list[Box] = field(default_factory=list)
 
     def patience(self, exercise: str) -> float:
         """Seconds that a test of an exercise may take.
@@ -89,6 +98,7 @@ class NotebookInBox:
         while self.box is None:
             self._check_time()
             box = self.make_box(self.bundle.companions, int(self.limits.memory * 2**20))
+            self._boxes.append(box)
             try:
                 self._run_cells(box)
                 self.box = box
@@ -124,19 +134,24 @@ class NotebookInBox:
             if number in self.poisoned:
                 continue
             self._check_time()
-            seconds = min(self._patience_for(number), self.deadline - time.monotonic())
+            seconds = min(self._patience_for(number), self._left())
             try:
                 reply = box.run(cell.source, seconds)
             except BoxFailure as failure:
                 self.poisoned.add(number)
+                self.gave_up |= box.patience.gave_up
                 self.overdue |= isinstance(failure, BoxTimeout)
                 why = (
-                    f"The cell did not finish within {seconds:.0f} seconds."
+                    f"{NOT_FINISHED} {seconds:.0f} seconds."
                     if isinstance(failure, BoxTimeout)
                     else f"The cell ended its process: {failure}."
                 )
                 self.runs[number] = CellRun(cell.source, cell.grade_id, "", why)
                 raise
+            if reply.changed and number not in self.runs:
+                first = plain_line(next(iter(cell.source.strip().splitlines()), ""), 60)
+                what = ", ".join(reply.changed)
+                self.flags.append(kinds.CHANGED_FOR_ALL.flag(called=first, names=what))
             error = str(reply.error) if reply.error else ""
             # What it said the first time: a box before this one may have seen a hidden test.
             unfinished = reply.error is not None and reply.error.types[0] == STUB_ERROR
@@ -159,6 +174,7 @@ class NotebookInBox:
         place = box.snapshot()
         if place is not None:
             self.places.update(dict.fromkeys(self.checked[cells], place))
+            self._boxes.append(place)
         else:
             self.unkept[cells] = self.checked[cells]
 
@@ -184,8 +200,15 @@ class NotebookInBox:
         return rebound_at([cell.source for cell in self.cells], self.checked)
 
     def _check_time(self) -> None:
-        if time.monotonic() >= self.deadline:
+        if self._left() <= 0:
             raise OutOfTime
+
+    def _left(self) -> float:
+        """Processor seconds that are left of the notebook's."""
+        worked = sum(box.patience.worked for box in self._boxes)
+        slept = sum(box.patience.slept for box in self._boxes) / ASLEEP
+        self.gave_up |= worked < self.limits.notebook <= slept
+        return self.limits.notebook - max(worked, slept)
 
 
 def where_checked(submission: Submission, cells: list[Cell], bundle: Bundle) -> dict[int, set[str]]:

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """What a submission may take: seconds, and MiB of memory for all its processes."""
+    """What a submission may take: processor seconds, and MiB of memory for all its processes.
+
+    It may sleep :data:`autograder.box.patience.ASLEEP` times as long.
+    """
 
     cell: float = 30.0
     test: float = 20.0

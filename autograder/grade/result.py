@@ -106,7 +106,11 @@ class ExerciseResult:
 
 @dataclass(frozen=True)
 class Result:
-    """What the machine came to about one submission; ``reached_under``: see :mod:`.engine`."""
+    """What the machine came to about one submission.
+
+    ``reached_under``: see :mod:`.engine`; ``out_of_time``: a cell or a test took too long, so it is
+    not kept; ``gave_up``: it slept, or seemed to, for too long.
+    """
 
     assignment: str
     notebook: str
@@ -120,6 +124,8 @@ class Result:
     max_score: float = 0.0
     seconds: float = 0.0
     reached_under: str = ""
+    out_of_time: bool = False
+    gave_up: bool = False
 
     @property
     def score(self) -> float:

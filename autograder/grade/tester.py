@@ -11,7 +11,6 @@ import ast
 import contextlib
 import io
 import linecache
-import time
 from functools import cached_property
 from types import CodeType
 from typing import Any, NamedTuple
@@ -19,6 +18,7 @@ from weakref import WeakKeyDictionary
 
 from autograder.box.box import Box, BoxDied, BoxError, BoxFailure, BoxTimeout
 from autograder.box.imports import imports_answered
+from autograder.box.patience import ASLEEP, Budget
 from autograder.course.bundle import Bundle, TestCell
 from autograder.diagnose.diagnosis import Mistake, evidence_of, from_json
 from autograder.grade.allowance import Spent, allowance
@@ -70,11 +70,10 @@ class Tester:
 
         Args:
             bundle: the lesson's tests.
-            seconds: how long the box may take for one test.
+            seconds: processor seconds that the box may take for one test.
         """
         self.bundle = bundle
         self.seconds = seconds
-        self._deadline = 0.0
         self._telling: Telling | None = None
         self._prepared: dict[str, tuple[CodeType, frozenset[str]]] = {}
         self._catalogue = from_json(bundle.catalogue.decode())
@@ -152,7 +151,7 @@ class Tester:
 
     def passes(self, test: TestCell, box: Box, seed: int, seconds: float) -> bool | None:
         """Whether all checks of a test cell pass within some seconds; None: it ended the box."""
-        self._deadline = time.monotonic() + seconds
+        self._budget = Budget(box.patience, seconds)
         try:
             with in_haste(), allowance(), as_grader(seed, self.bundle.answers):
                 self._execute(test, box, seed)
@@ -179,7 +178,7 @@ class Tester:
         outcome, message = PASSED, ""
         evidence: tuple[Evidence, ...] = ()
         parts: list[Part] = []
-        self._deadline = time.monotonic() + self.seconds
+        self._budget = Budget(box.patience, self.seconds)
         try:
             self._execute(test, box, seed)
         except NameMissing as missing:
@@ -187,6 +186,8 @@ class Tester:
         except BoxTimeout:
             outcome = TIMEOUT
             message = f"Your code did not finish within {self.seconds:g} seconds."
+            if box.patience.gave_up:
+                message = f"{message[:-1]} of work: it slept for {ASLEEP:g} times as long."
             parts = checks.parts()
         except BoxDied as died:
             outcome, message = CRASHED, "Your code ended its process."
@@ -217,10 +218,6 @@ class Tester:
         )
         seen = None if outcome in (TIMEOUT, CRASHED) else evidence
         return Judged(result, seen, setting.now.drawn)
-
-    def _left(self) -> float:
-        """Seconds that are left of the test's."""
-        return max(0.0, self._deadline - time.monotonic())
 
     def _explain(self, error: Exception, test: TestCell) -> tuple[str, str]:
         remote: BoxError | None = getattr(error, "box_error", None)
@@ -266,7 +263,7 @@ class Tester:
     def _execute(self, test: TestCell, box: Box, seed: int) -> None:
         namespace = dict(self._namespace)
         code, used = self._prepare(test)
-        names = RemoteNames(box, self._left)
+        names = RemoteNames(box, self._budget.left)
         for name in self.bundle.exercises:
             if name.startswith("answer_"):
                 if name in used:

@@ -208,13 +208,15 @@ def _judged(
     def outcome(handin: Handin, task: Task, future: Future[Result]) -> Result:
         try:
             graded = future.result()
-            results.keep(task.key, graded)
+            if not graded.out_of_time:  # another time it may be in time
+                results.keep(task.key, graded)
             results.note(task.key, _name(handin))
         except Exception as error:
             return _our_fault(handin, error)
         return graded
 
     suspects: list[tuple[Handin, Task]] = []
+    asleep: list[tuple[Handin, Task]] = []
     with where() as executor:
         running: dict[Future[Result], tuple[Handin, Task]] = {}
         more = True
@@ -241,13 +243,23 @@ def _judged(
                 if isinstance(future.exception(), BrokenExecutor):
                     suspects.append((handin, task))
                     more = False
+                elif (graded := outcome(handin, task, future)).gave_up and not is_quiet(workers):
+                    asleep.append((handin, task))
                 else:
-                    yield handin, outcome(handin, task, future), False
+                    yield handin, graded, False
+    for handin, task in asleep:  # nothing else of ours runs now
+        with local(1) as alone:
+            yield handin, outcome(handin, task, alone.submit(judge, task)), False
     if suspects:  # a worker has ended: each of its tasks again, in a worker of its own
         for handin, task in suspects:
             with local(1) as alone:
                 yield handin, outcome(handin, task, alone.submit(judge, task)), False
         yield from _judged(tasks, where, workers, results, again)
+
+
+def is_quiet(workers: int) -> bool:
+    """Whether a submission that was graded here had a processor for itself."""
+    return workers == 1 and os.getloadavg()[0] <= (os.cpu_count() or 1)
 
 
 def _name(handin: Handin) -> str:

@@ -51,6 +51,7 @@ _QUOTING = {
     kinds.OLD_FORMAT.name: "the notebook has an old format",
     kinds.CELLS_UNREAD.name: "some cells could not be read",
     kinds.NAMES_FOUND.name: "cells had lost their names (they were found by what they hold)",
+    kinds.CHANGED_FOR_ALL.name: "a cell changed a setting or a name for all code after it",
     kinds.OWN_TEXT.name: "text in cells of the student's own is read by nobody",
     kinds.WRITTEN_BESIDE.name: "a written answer went on in cells beside its own",
     kinds.WRITTEN_MISSING.name: "a written answer has no cell, so nobody will read one",
