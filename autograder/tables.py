@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,14 +30,19 @@ class Table:
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    delimiter: str = ","
 
     def column(self, *names: str) -> int | None:
         """Where the first of these names stands that the table has; case does not matter."""
-        there = [name.strip().casefold() for name in self.columns]
+        there = [_as_heading(name) for name in self.columns]
         for name in names:
-            if name.casefold() in there:
-                return there.index(name.casefold())
+            if _as_heading(name) in there:
+                return there.index(_as_heading(name))
         return None
+
+
+def _as_heading(name: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", name).replace("’", "'").casefold().split())
 
 
 def read_table(path: Path) -> Table:
@@ -47,7 +54,9 @@ def read_table(path: Path) -> Table:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise SpreadsheetError(f"{path} is too large for a table of a class; name another file")
-        text = path.read_bytes().decode("utf-8-sig")
+        data = path.read_bytes()
+        utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        text = data.decode("utf-16" if utf16 else "utf-8-sig")
     except OSError as error:
         raise SpreadsheetError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -67,13 +76,14 @@ def read_table(path: Path) -> Table:
     return Table(
         tuple(columns),
         tuple(tuple([*row[:width], *[""] * (width - len(row))]) for row in rows),
+        delimiter,
     )
 
 
-def as_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def as_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]], delimiter: str = ",") -> str:
     """A table as CSV text."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text, lineterminator="\n", delimiter=delimiter)
     writer.writerow(columns)
     writer.writerows(rows)
     return text.getvalue()
@@ -86,6 +96,12 @@ def as_cell(value: Any) -> Any:
     return value
 
 
-def as_points(points: float) -> str:
-    """Points with at most two decimals, as every LMS reads them."""
-    return f"{round(points, 2):g}"
+def as_points(points: float, like: str = "") -> str:
+    """Points with at most two decimals, as every LMS reads them.
+
+    Args:
+        points: the number.
+        like: another number of the same table; where it has a decimal comma, this one has.
+    """
+    text = f"{round(points, 2):g}"
+    return text.replace(".", ",") if "," in like and "." not in like else text

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from autograder.classroom.headings import HEADINGS, POINTS_POSSIBLE
 from autograder.errors import WrongUse
 from autograder.tables import Table, as_cell, as_csv, read_table
 from autograder.text import plain_line
@@ -21,13 +22,13 @@ WITHDRAWN = "withdrawn"
 
 #: Names of columns in the tables of Moodle, Canvas and Gradescope; the first that is there counts.
 NAMES: dict[str, tuple[str, ...]] = {
-    "id": ("SIS Login ID", "Username", "SIS User ID", "SID", "Student ID", "ID number", "id"),
-    "first_name": ("first_name", "First name", "Given name"),
-    "last_name": ("last_name", "Last name", "Surname", "Family name"),
-    "full_name": ("Full name", "Student", "Student name", "Name"),
-    "email": ("email", "Email address", "E-mail"),
+    "id": (*HEADINGS["login"], "id"),
+    "first_name": HEADINGS["first name"],
+    "last_name": HEADINGS["last name"],
+    "full_name": HEADINGS["full name"],
+    "email": HEADINGS["email"],
     "status": ("status",),
-    "lms_id": ("lms_id", "Identifier", "Canvas ID", "User ID"),
+    "lms_id": HEADINGS["number"],
 }
 
 
@@ -156,7 +157,7 @@ def import_roster(path: Path, columns: Mapping[str, str] | None = None) -> tuple
         columns: which of our columns comes from which of the file's, where that is not plain.
 
     Returns:
-        The roster, and for each column where it comes from.
+        The roster, and for each column where it comes from, and which are not read.
 
     Raises:
         RosterError, SpreadsheetError: a column is not there, or what is in it cannot be used.
@@ -172,6 +173,9 @@ def import_roster(path: Path, columns: Mapping[str, str] | None = None) -> tuple
             f"no such column: {', '.join(f'{a}={b}' for a, b in (given | asked).items())}; "
             f"ours are {', '.join(NAMES)}, and {path} has {', '.join(table.columns)}"
         )
+    at = places["id"]
+    if at is not None and places["lms_id"] is None and _is_moodles_number(table, at):
+        places["lms_id"], places["id"] = at, None
     if places["id"] is None:
         places["id"] = places["email"]
     if table.column("SIS Login ID", "SIS User ID") is not None and places["lms_id"] is None:
@@ -186,6 +190,9 @@ def import_roster(path: Path, columns: Mapping[str, str] | None = None) -> tuple
         only = tuple(row for row in table.rows if row[role].casefold() in ("student", ""))
         table = Table(table.columns, only)
     says = [f"{name} from {table.columns[at]!r}" for name, at in places.items() if at is not None]
+    unread = [name for at, name in enumerate(table.columns) if at not in places.values()]
+    if unread:
+        says.append(f"not read: {', '.join(map(plain_line, unread))}")
     return Roster(_members(table, places, path)), says
 
 
@@ -202,7 +209,7 @@ def _members(table: Table, places: Mapping[str, int | None], path: Path) -> tupl
             cells["first_name"], cells["last_name"] = _in_two(full)
         numbers = re.findall(r"\d+$", cells["lms_id"])  # Moodle's "Participant 123"
         cells["lms_id"] = numbers[0] if numbers else cells["lms_id"]
-        if full in ("Points Possible", "Student, Test") or not any(cells.values()):
+        if full in (*POINTS_POSSIBLE, "Student, Test") or not any(cells.values()):
             continue
         where = f"{path}, line {number}"
         if not cells["id"]:
@@ -223,6 +230,12 @@ def _members(table: Table, places: Mapping[str, int | None], path: Path) -> tupl
         seen.add(cells["id"])
         members.append(Member(**cells))
     return tuple(members)
+
+
+def _is_moodles_number(table: Table, at: int) -> bool:
+    """Whether a column of ids holds a word and everybody's number: "Teilnehmer/in1001"."""
+    cells = [row[at].strip() for row in table.rows]
+    return bool(cells) and all(re.fullmatch(r"\D{3,}\d+", cell) for cell in cells)
 
 
 def _in_two(full: str) -> tuple[str, str]:

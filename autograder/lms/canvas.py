@@ -6,10 +6,14 @@ import re
 from pathlib import Path
 
 from autograder.classroom.folder import ClassFolder
+from autograder.classroom.headings import HEADINGS, POINTS_POSSIBLE
 from autograder.classroom.roster import squashed
 from autograder.lms.export import Export, ExportError, not_in, same_number, whose
 from autograder.lms.standings import StudentStanding, to_mark
 from autograder.tables import Table, as_cell, as_csv, as_points, read_table
+
+#: Its last column that says who it is, in other languages.
+SECTION = ("Section", "Sektion", "Abschnitt", "Sección", "Seção", "Sezione", "Sectie")
 
 CANVAS_COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 
@@ -43,22 +47,27 @@ def canvas(folder: ClassFolder, standings: list[StudentStanding], template: Path
         )
         return Export(as_csv(header, rows), len(rows) - 1, notes)
     table = read_table(template)
-    identity = [at for name in CANVAS_COLUMNS if (at := table.column(name)) is not None]
-    if table.column("Student") is None or table.column("ID") is None:
+    named = table.column(*HEADINGS["full name"])
+    if named is None or table.column("ID") is None:
         raise ExportError(
             f"{template} is no gradebook of Canvas: it has no columns Student and ID; in Canvas, "
             "open Grades, then Export"
         )
+    section = table.column(*SECTION)
+    whose_row = [named, *(table.column(name) for name in CANVAS_COLUMNS[1:-1]), section]
+    identity = [at for at in whose_row if at is not None]
     places = {name: _canvas_column(folder, table, name) for name in names}
     columns = {name: at for name, at in places.items() if at is not None}
     notes += _unplaced(folder, table, names, columns, template)
     kept = [*identity, *columns.values()]
     rows = []
     placed: set[str] = set()
+    possible: dict[int, str] = {}
     for row in table.rows:
         cells = list(row)
-        label = row[table.column("Student") or 0].strip()
-        if label == "Points Possible":
+        label = row[named].strip()
+        if label in POINTS_POSSIBLE:
+            possible = dict(enumerate(row))
             notes += [
                 f"{table.columns[at]} has {row[at].strip()} points in Canvas and "
                 f"{as_points(most[name])} here"
@@ -69,10 +78,12 @@ def canvas(folder: ClassFolder, standings: list[StudentStanding], template: Path
             placed.add(member)
             for name, at in columns.items():
                 if name in by_student[member]:
-                    cells[at] = as_points(by_student[member][name].total)
+                    like = possible.get(at, "")
+                    cells[at] = as_points(by_student[member][name].total, like)
         rows.append([cells[at] for at in kept])
     notes += not_in(template, by_student, placed)
-    return Export(as_csv([table.columns[at] for at in kept], rows), len(placed), notes)
+    titles = [table.columns[at] for at in kept]
+    return Export(as_csv(titles, rows, table.delimiter), len(placed), notes)
 
 
 def _title(folder: ClassFolder, name: str) -> str:

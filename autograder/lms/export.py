@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder.classroom.folder import ClassFolder
+from autograder.classroom.headings import HEADINGS
 from autograder.errors import WrongUse
 from autograder.lms.standings import StudentStanding, strangers, to_mark
 from autograder.tables import Table, as_cell, as_csv, as_points
@@ -76,22 +77,33 @@ def whose(
     table: Table,
     row: tuple[str, ...],
     numbers: dict[str, str] | None = None,
+    *,
+    said: str = "",
 ) -> str | None:
-    """Which of our students a row of a template is about."""
+    """Which of our students a row of a template is about.
+
+    Args:
+        folder: the class.
+        there: its students.
+        table, row: the template.
+        numbers: of the LMS, by student, where they are known.
+        said: the row's own number, where its column has no name that is known.
+    """
 
     def cell(*names: str) -> str:
         at = table.column(*names)
         return row[at].strip() if at is not None else ""
 
-    number = re.sub(r"^\D+", "", cell("Identifier")) or cell("ID")
+    number = re.sub(r"^\D+", "", said or cell(*HEADINGS["number"]) or cell("ID"))
     for student, known in (numbers or {}).items():
         if known and known == number and student in there:
             return student
-    ids = tuple(cell(name) for name in ("SIS Login ID", "SIS User ID", "Username", "ID number"))
+    ids = tuple(cell(name) for name in HEADINGS["login"])
     for known_id in ids:
         if known_id in there:
             return known_id
-    name, email = cell("Full name", "Student"), cell("Email address")
+    name, email = cell(*HEADINGS["full name"]), cell(*HEADINGS["email"])
+    name = name or f"{cell(*HEADINGS['first name'])} {cell(*HEADINGS['last name'])}"
     members = folder.roster.find(ids=ids, lms_id=number, name=name, email=email)
     if len(members) == 1 and members[0].id in there:
         return members[0].id

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.hand_ins import collected
+from autograder.classroom.headings import HEADINGS
 from autograder.lms.export import Export, ExportError, not_in, same_number, whose
 from autograder.lms.standings import StudentStanding, to_mark
-from autograder.tables import as_cell, as_csv, as_points, read_table
+from autograder.tables import Table, as_cell, as_csv, as_points, read_table
 
 MOODLE_COLUMNS = (
     "Identifier",
@@ -67,23 +70,37 @@ def moodle(folder: ClassFolder, standings: list[StudentStanding], template: Path
                 ]
             )
         return Export(as_csv(MOODLE_COLUMNS, rows), len(rows), notes)
+    return _filled(folder, by_student, template, numbers, notes)
+
+
+def _filled(
+    folder: ClassFolder,
+    by_student: dict[str, dict[str, StudentStanding]],
+    template: Path,
+    numbers: dict[str, str],
+    notes: list[str],
+) -> Export:
     table = read_table(template)
-    grade = table.column("Grade")
-    if grade is None or table.column("Identifier") is None:
+    name = next(name for has in by_student.values() for name in has)
+    places = _columns(table, folder.export_columns.get(name, ""))
+    grade, identifier = places["grade"], places["number"]
+    if grade is None or identifier is None:
         raise ExportError(
-            f"{template} is no grading worksheet: it has no columns Identifier and Grade; in "
-            "Moodle, open the assignment's submissions, then “Download grading worksheet”"
+            f"{template} is no grading worksheet: it has no columns Identifier and Grade, in no "
+            "language; in Moodle, open the assignment's submissions, then “Download grading "
+            "worksheet”, or name the column of grades in class.toml under [export]. It has "
+            f"{', '.join(table.columns)}"
         )
-    comments, most = table.column("Feedback comments"), table.column("Maximum Grade")
+    comments, most = places["comments"], places["maximum"]
     rows, placed = [], set[str]()
     wrong: set[str] = set()
     for row in table.rows:
         cells = list(row)
-        member = whose(folder, by_student, table, row, numbers)
+        member = whose(folder, by_student, table, row, numbers, said=row[identifier])
         if member is not None:
-            standing = by_student[member][names[0]]
+            standing = by_student[member][name]
             placed.add(member)
-            cells[grade] = as_points(standing.total)
+            cells[grade] = as_points(standing.total, row[most] if most is not None else "")
             if comments is not None:
                 cells[comments] = standing.words
             if most is not None and not same_number(row[most], standing.max_points):
@@ -93,5 +110,40 @@ def moodle(folder: ClassFolder, standings: list[StudentStanding], template: Path
                     "something else"
                 )
         rows.append(cells)
+    if comments is None:
+        notes.append(f"no column for comments was found; there are {', '.join(table.columns)}")
     notes += sorted(wrong) + not_in(template, by_student, placed)
-    return Export(as_csv(table.columns, rows), len(placed), notes)
+    return Export(as_csv(table.columns, rows, table.delimiter), len(placed), notes)
+
+
+def _columns(table: Table, named: str) -> dict[str, int | None]:
+    """Where a worksheet has what, by its headings and, in other languages, by what stands there.
+
+    Moodle puts the grade left of the maximum, which is the same number in each row, and first a
+    word with everybody's number.
+
+    Args:
+        table: the worksheet.
+        named: the heading of the grades, where class.toml says it.
+    """
+    places = {name: table.column(*HEADINGS[name]) for name in ("number", "grade", "maximum")}
+    places["comments"] = table.column(*HEADINGS["comments"])
+    columns = list(zip(*table.rows))
+    if columns and places["number"] is None and all(_NUMBERED.match(cell) for cell in columns[0]):
+        places["number"] = 0
+    if places["maximum"] is None:
+        same = [at for at, cells in enumerate(columns) if at > 1 and _is_one_number(cells)]
+        places["maximum"] = same[0] if same and places["grade"] in (None, same[0] - 1) else None
+        if places["grade"] is None and same:
+            places["grade"] = same[0] - 1
+    if named:
+        places["grade"] = table.column(named)
+    return places
+
+
+_NUMBERED = re.compile(r"\D+\d+$")
+
+
+def _is_one_number(cells: Sequence[str]) -> bool:
+    """Whether a column holds one number, the same in each row."""
+    return len(set(cells)) == 1 and re.fullmatch(r"\d+([.,]\d+)?", cells[0].strip()) is not None
