@@ -136,7 +136,7 @@ def test_lost_metadata_cost_nothing(bundle: Bundle) -> None:
         cell.pop("id")
     verdict = graded(bundle, notebook)
     assert points(verdict) == FULL
-    assert [flag.kind for flag in verdict.flags] == ["names_found"]
+    assert [flag.kind for flag in verdict.flags] == ["names_found", "written_found"]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from autograder.classroom.extensions import Extensions
 from autograder.classroom.final_grade import FinalGrade
+from autograder.classroom.groups import GROUPS_CSV, Groups
 from autograder.classroom.late import LatePolicy, due_dates
 from autograder.classroom.roster import Roster
 from autograder.errors import WrongUse
@@ -85,7 +86,7 @@ class ClassSettings:
             self.limits(assignment)
         _ = self.seed, self.short_answers, self.hold_back, self.due, self.late_policy, self.roster
         _ = self.assistants, self.requests, self.final_grade, self.cluster
-        _ = self.extensions, self.collect_pattern, self.export_columns
+        _ = self.extensions, self.collect_pattern, self.export_columns, self.groups
 
     def _refuse_others(self, where: str, table: object, known: Iterable[str]) -> None:
         for name in table if isinstance(table, dict) else ():
@@ -271,6 +272,15 @@ class ClassSettings:
             RosterError, SpreadsheetError: roster.csv cannot be used.
         """
         return Roster.read(self.root / "roster.csv")
+
+    @cached_property
+    def groups(self) -> Groups:
+        """Who works together.
+
+        Raises:
+            GroupsError, SpreadsheetError: groups.csv cannot be used.
+        """
+        return Groups.read(self.root / GROUPS_CSV, self.roster, self.assignments)
 
     @property
     def collect_pattern(self) -> re.Pattern[str] | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from autograder.classroom.late import TIMESTAMP, as_timestamp, how_late, read_ti
 from autograder.grade.submission import MOST_BYTES, Unreadable
 from autograder.lms.archives import Archive, ArchiveError, look_into
 from autograder.lms.layouts import LAYOUTS, METADATA, Layout, Named, choose, too_deep
-from autograder.lms.whose import Candidate, apart, assigned, first_of, people
+from autograder.lms.whose import Asked, Candidate, apart, assigned, first_of, people
 from autograder.text import listed
 
 #: What becomes of a file.
@@ -100,28 +99,14 @@ def plan(
         )
         made.layouts[archive.name] = chosen
         made.decisions += [Decision(archive.name, *each) for each in _refused(archive)]
-        handed_in_by = people(archive, chosen, folder.assignments)
-        deep = too_deep([file.path for file in archive.files], chosen, folder.assignments)
-        for file in archive.files:
-            if file.path in deep:
-                inside = "it lies too deep, inside somebody's folder: whose is it?"
-                made.decisions.append(Decision(archive.name, file.path, LEFT_OUT, note=inside))
-                continue
-            theirs = assigned(
-                file,
-                partial(chosen.read, people=handed_in_by),
-                plain=chosen is LAYOUTS["plain"],
-                folder=folder,
-                notebooks=notebooks,
-                only=assignment,
-            )
-            if not isinstance(theirs, str):
-                candidates += theirs
-            elif file.path.rpartition("/")[2] != METADATA:
-                whose = _left_by(chosen.read(file.path, handed_in_by), chosen, folder)
-                made.decisions.append(
-                    Decision(archive.name, file.path, LEFT_OUT, student=whose, note=theirs)
-                )
+        asked = Asked(
+            folder,
+            chosen,
+            people(archive, chosen, folder.assignments),
+            notebooks,
+            assignment,
+        )
+        candidates += _of_archive(archive, asked, made)
     _decide(folder, apart(candidates, collected(folder)), notebooks, made)
     made.decisions.sort(
         key=lambda decision: (decision.action == LEFT_OUT, decision.student, decision.assignment)
@@ -129,11 +114,34 @@ def plan(
     return made
 
 
-def _left_by(named: list[Named], layout: Layout, folder: ClassFolder) -> str:
+def _of_archive(archive: Archive, asked: Asked, made: Plan) -> list[Candidate]:
+    """The notebooks of an archive and whose they are; what is left out goes into the plan."""
+    candidates: list[Candidate] = []
+    deep = too_deep([file.path for file in archive.files], asked.layout, asked.folder.assignments)
+    for file in archive.files:
+        if file.path in deep:
+            inside = "it lies too deep, inside somebody's folder: whose is it?"
+            made.decisions.append(Decision(archive.name, file.path, LEFT_OUT, note=inside))
+            continue
+        theirs = assigned(file, asked)
+        if not isinstance(theirs, str):
+            candidates += theirs
+        elif file.path.rpartition("/")[2] != METADATA:
+            whose = _left_by(asked.read(file.path), asked)
+            made.decisions.append(
+                Decision(archive.name, file.path, LEFT_OUT, student=whose, note=theirs)
+            )
+    return candidates
+
+
+def _left_by(named: list[Named] | str, asked: Asked) -> str:
     """Whose a file is that is left out, as far as its path says it."""
-    if layout is LAYOUTS["plain"] and named and named[0].assignment not in folder.assignments:
+    if isinstance(named, str):
         return ""
-    return first_of(named, folder.roster)
+    plain = asked.layout is LAYOUTS["plain"]
+    if plain and named and named[0].assignment not in asked.folder.assignments:
+        return ""
+    return first_of(named, asked.folder.roster)
 
 
 def _refused(archive: Archive) -> list[tuple[str, str, str, str, str, str, str, str]]:
@@ -246,8 +254,10 @@ def carry_out(folder: ClassFolder, made: Plan) -> list[str]:
         known[f"{candidate.student}/{candidate.assignment}"] = {
             "archive": candidate.file.archive,
             "path": candidate.file.path,
-            "folder": candidate.named.folder,
-            "lms_id": candidate.named.lms_id,
+            # What an LMS calls a group's work is nobody's own number there.
+            "folder": "" if candidate.group else candidate.named.folder,
+            "lms_id": "" if candidate.group else candidate.named.lms_id,
+            "group": candidate.group,
             "email": candidate.named.email,
             "name": candidate.named.name,
         }

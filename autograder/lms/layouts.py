@@ -29,10 +29,13 @@ _MOODLE_ENDS = r"_assignsubmission_(?:file|onlinetext)_?"
 MOODLE = re.compile(
     rf"^(?:.*?/)??(?P<folder>(?P<name>[^/]+(?=_[0-9]+{_MOODLE_ENDS}/)|[^/]+?)"
     rf"_(?P<lms_id>[0-9]+){_MOODLE_ENDS})/?(?P<file_id>[^/].*)$"
+    # A team of those who are in none: it has no number.
+    rf"|^(?:.*?/)??(?P<team_folder>(?P<team>[^/]+?){_MOODLE_ENDS})/?(?P<team_file>[^/].*)$"
 )
-#: ``lovelaceada_LATE_12345_678910_attention-1.ipynb``; LATE and -1 only where it is so.
+#: ``lovelaceada_LATE_12345_678910_attention-1.ipynb``; LATE and -1 only where it is so. A name may
+#: hold underscores and numbers, and so may a file's; see :func:`readings`.
 CANVAS = re.compile(
-    r"^(?:.*/)?(?P<name>[^/_]+)_(?:(?P<late>LATE)_)?(?P<lms_id>[0-9]+)_(?P<submission>[0-9]+)_"
+    r"^(?:.*/)?(?P<name>[^/]+)_(?:(?P<late>LATE)_)?(?P<lms_id>[0-9]+)_(?P<submission>[0-9]+)_"
     r"(?P<file_id>[^/]+)$"
 )
 #: ``submission_123456789/attention.ipynb``, with a submission_metadata.yml beside the folders.
@@ -83,6 +86,9 @@ class Layout:
         if match is None:
             return []
         says = {name: text or "" for name, text in match.groupdict().items()}
+        if says.get("team"):
+            says |= {"name": says["team"], "folder": says["team_folder"]}
+            says["file_id"] = says["team_file"]
         file = says["file_id"].rpartition("/")[2]
         if self.pattern is GRADESCOPE:
             return [
@@ -100,6 +106,24 @@ class Layout:
             late=bool(says.get("late")),
         )
         return [named]
+
+
+_CANVAS_NUMBERS = re.compile(r"(?=_(?P<late>LATE_)?(?P<lms_id>\d+)_\d+_(?P<file>[^/]+)$)")
+
+
+def readings(path: str) -> list[Named]:
+    """All that the path of a file of Canvas's can mean: which numbers in it are Canvas's own."""
+    name = path.rpartition("/")[2]
+    return [
+        Named(
+            match["file"],
+            name=name[: match.start()],
+            lms_id=match["lms_id"],
+            late=bool(match["late"]),
+        )
+        for match in _CANVAS_NUMBERS.finditer(name)
+        if match.start() and not name[: match.start()].endswith("_LATE")
+    ]
 
 
 LAYOUTS = {

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from autograder import reading
 from autograder.classroom.folder import ClassError, ClassFolder
@@ -23,6 +23,7 @@ from autograder.lms.layouts import (
     Named,
     may_be_notebook,
     own_metadata,
+    readings,
     stem,
     submitters,
 )
@@ -39,6 +40,7 @@ class Candidate:
         number: what an LMS or a browser added to the name: a larger one is newer.
         note: what is to be said of the student.
         by_name_only: whether nothing but a name, which others may have, says whose it is.
+        group: the file, where it is the work of several; "" of one student's.
     """
 
     file: File
@@ -49,6 +51,7 @@ class Candidate:
     number: int
     note: str
     by_name_only: bool
+    group: str = ""
 
     @property
     def came(self) -> datetime | None:
@@ -82,24 +85,64 @@ def people(archive: Archive, layout: Layout, assignments: list[str]) -> dict[str
     )
 
 
-def assigned(
-    file: File,
-    read: Callable[[str], list[Named]],
-    *,
-    plain: bool,
-    folder: ClassFolder,
-    notebooks: dict[str, str],
-    only: str | None,
-) -> list[Candidate] | str:
+@dataclass(frozen=True)
+class Asked:
+    """What a file's owner and assignment are looked up in.
+
+    Attributes:
+        folder: the class, with its roster and groups.
+        layout: how paths are made.
+        people: see :func:`people`.
+        notebooks: the name of each assignment's.
+        only: the one assignment that is meant, if one is.
+    """
+
+    folder: ClassFolder
+    layout: Layout
+    people: dict[str, list[Named]]
+    notebooks: dict[str, str]
+    only: str | None
+
+    def read(self, path: str) -> list[Named] | str:
+        """What a path says, or why that cannot be told."""
+        if self.layout.name == "canvas" and (all_of_them := readings(path)):
+            return self._of_canvas(all_of_them)
+        return self.layout.read(path, self.people)
+
+    def _of_canvas(self, all_of_them: list[Named]) -> list[Named] | str:
+        """A name may hold numbers, and so may a file's: the roster says which are Canvas's."""
+        if len(all_of_them) == 1:
+            return all_of_them
+        roster = self.folder.roster
+        known = [named for named in all_of_them if roster.find(lms_id=named.lms_id)]
+        if len(known) > 1:
+            called = [
+                named
+                for named in known
+                if roster.find(lms_id=named.lms_id)[0] in roster.find(name=named.name)
+            ]
+            if len(called) != 1:
+                whose = ", ".join(roster.find(lms_id=named.lms_id)[0].id for named in known)
+                return f"its name holds the numbers of several ({whose}): whose is it?"
+            return called
+        names = {name.casefold() for name in self.notebooks.values()}
+        ours = [named for named in all_of_them if stem(named.file)[0].casefold() in names]
+        return [(known or ours or all_of_them)[-1]]
+
+
+def assigned(file: File, asked: Asked) -> list[Candidate] | str:
     """Whose a file is and of which assignment, or why it is left out."""
     ending = file.path.rpartition(".")[2].casefold()
     if ending in ("zip", "gz", "tar", "7z", "rar"):
         return "an archive in the archive: unpack it and collect the folder"
     if ending != "ipynb" and not (may_be_notebook(file.path) and _holds_a_notebook(file)):
         return "not a notebook"
-    named = read(file.path)
+    named = asked.read(file.path)
+    if isinstance(named, str):
+        return named
     if not named:
         return "the path does not fit the layout, or the LMS does not say whose it is"
+    notebooks, only = asked.notebooks, asked.only
     name, number = stem(named[0].file)
     name = name.encode()[:150].decode(errors="ignore").strip(". ") or "notebook"
     belongs = next((a for a, n in notebooks.items() if n.casefold() == name.casefold()), "")
@@ -109,26 +152,71 @@ def assigned(
         return f"no assignment has a notebook called {name}; say which it is with --assignment"
     if only is not None and assignment != only:
         return f"it belongs to {assignment}"
-    if plain and named[0].assignment != assignment:
+    if asked.layout.name == "plain" and named[0].assignment != assignment:
         return f"it is a notebook of {assignment} and lies in {named[0].assignment}"
+    whose = _all_of(named, assignment, asked)
+    if isinstance(whose, str):
+        return whose
+    called = notebooks[assignment] if belongs else name
     candidates = []
-    for named_file in named:
-        student, note, by_name_only = _student(named_file, folder.roster)
-        if not fit_for_a_folder(student):
-            return f"{student!r} cannot be a student's id: it could not name a folder"
+    for owner in whose:
+        if not fit_for_a_folder(owner.student):
+            return f"{owner.student!r} cannot be a student's id: it could not name a folder"
         candidates.append(
             Candidate(
                 file,
-                named_file,
-                student,
+                owner.named,
+                owner.student,
                 assignment,
-                notebooks[assignment] if belongs else name,
+                called,
                 number,
-                note,
-                by_name_only,
+                owner.note,
+                owner.by_name_only,
+                f"{file.archive}: {file.path}" if len(whose) > 1 else "",
             )
         )
     return candidates
+
+
+class _Owner(NamedTuple):
+    """One of those whose a file is."""
+
+    named: Named
+    student: str
+    note: str
+    by_name_only: bool
+
+
+def _all_of(named: list[Named], assignment: str, asked: Asked) -> list[_Owner] | str:
+    """Everybody whose a file is: one student, or all of a group; or why it is nobody's."""
+    if len(named) > 1:  # Gradescope says it all
+        return [_Owner(one, *_student(one, asked.folder.roster)) for one in named]
+    (only,) = named
+    groups, roster = asked.folder.groups, asked.folder.roster
+    if only.name and not roster.find(name=only.name):
+        together = groups.of(only.name, assignment)
+        if together:
+            return [_Owner(only, each, f"of the group {only.name}", False) for each in together]
+    if asked.layout.name == "moodle" and not only.lms_id:
+        alone = groups.alone(roster, assignment) if groups else ()
+        if not alone:
+            return f"it is the work of {only.name!r}, and no list says who that is: {_GROUPS}"
+        return [_Owner(only, each, "in no group, so of Moodle's own", False) for each in alone]
+    owner = _Owner(only, *_student(only, roster))
+    together = groups.with_student(owner.student, assignment)
+    if len(together) > 1:
+        return [_Owner(only, each, f"of the group of {owner.student}", False) for each in together]
+    if asked.layout.name == "moodle" and owner.note == "not on the roster":
+        owner = owner._replace(note=f"{owner.note}; where it is a team, {_GROUPS}")
+    member = roster.by_id.get(owner.student)
+    if asked.layout.name == "canvas" and member is not None and not owner.by_name_only:
+        if member.full_name and member not in roster.find(name=only.name):
+            note = f"its number is {member.full_name}'s, its name says {only.name}; "
+            owner = owner._replace(note=f"{note}where that is a group, {_GROUPS}")
+    return [owner]
+
+
+_GROUPS = "say who is in it in groups.csv, with the columns group and student"
 
 
 def _holds_a_notebook(file: File) -> bool:

@@ -29,6 +29,7 @@ from sqlalchemy import update
 from sqlalchemy.exc import OperationalError
 
 from autograder.classroom.folder import ClassFolder
+from autograder.classroom.hand_ins import collected
 from autograder.classroom.marking_log import Given, given_so_far, note
 from autograder.classroom.standing import settle
 from autograder.marking.autograded import pictures_of_answer, text_of_answer
@@ -87,6 +88,16 @@ class Marking:
     def questions(self) -> dict[str, Question]:
         """The questions, in the order of the notebook."""
         return questions_of(self.bundle)
+
+    @cached_property
+    def _groups(self) -> dict[str, list[str]]:
+        """Who handed in one notebook together, by the first of them, who stands for all."""
+        by_group: dict[str, list[str]] = {}
+        for place, about in sorted(collected(self.folder).items()):
+            student, _, assignment = place.partition("/")
+            if assignment == self.assignment and about.get("group"):
+                by_group.setdefault(about["group"], []).append(student)
+        return {students[0]: students for students in by_group.values()}
 
     def tokens(self, question: str) -> dict[str, bool]:
         """The answers of this share, and whether each is done, in an order that tells nothing."""
@@ -171,10 +182,15 @@ class Marking:
             return self.answer(question, token)
         self._write(question, before, given, seen)
         note(self.folder, given)
-        try:
-            settle(self.gradebook, self.folder, before.student, self.assignment)
-        except OperationalError:  # busy: the points are saved, and feedback and export settle too
-            self.gradebook.db.rollback()
+        for mate in self._groups.get(before.student, [before.student])[1:]:
+            theirs = replace(given, student=mate)
+            self._write_of_a_group(question, theirs)
+            note(self.folder, theirs)
+        for student in self._groups.get(before.student, [before.student]):
+            try:
+                settle(self.gradebook, self.folder, student, self.assignment)
+            except OperationalError:  # busy: the points are saved, feedback and export settle too
+                self.gradebook.db.rollback()
         return self.answer(question, token)
 
     def comments(self, question: str) -> list[str]:
@@ -218,6 +234,21 @@ class Marking:
         finally:
             session.expire_all()
 
+    def _write_of_a_group(self, question: str, given: Given) -> None:
+        """Give the points of an answer to one of the others whose it is too."""
+        session = self.gradebook.db
+        grade, comment = self._rows(question, given.student)
+        try:
+            grade.manual_score, grade.needs_manual_grade = given.points, False
+            if comment is not None:
+                comment.manual_comment = given.comment or None
+            session.commit()
+        except BaseException:
+            session.rollback()
+            raise
+        finally:
+            session.expire_all()
+
     def _listed(self, question: str) -> dict[str, tuple[str, bool]]:
         """By token: the student, and whether it is done."""
         if question not in self.questions:
@@ -234,10 +265,12 @@ class Marking:
             .filter(Assignment.name == self.assignment, BaseCell.name == question)
         )
         members = self.folder.roster.by_id
+        others = {mate for students in self._groups.values() for mate in students[1:]}
         by_token = {
             self._token(student): (student, score is not None)
             for student, score, waits in rows
             if (waits or score is not None)
+            and student not in others
             and not (student in members and members[student].withdrawn)
         }
         if not self.second:

@@ -192,29 +192,55 @@ def _absent(
 Where = Callable[[], AbstractContextManager[Executor]]
 
 
+Verdict = tuple[Handin, Result, bool]
+
+
+@dataclass
+class _Verdicts:
+    """What comes of tasks: kept, and given to everybody whose work it is."""
+
+    results: Results
+    #: By the key of a task that runs: others whose task is the same, such as those of a group.
+    twins: dict[str, list[Handin]] = field(default_factory=dict)
+
+    def of(self, handin: Handin, task: Task, future: Future[Result]) -> Iterator[Verdict]:
+        """The verdict that a worker came to, for each whose it is."""
+        for student in (handin, *self.twins.pop(task.key, ())):
+            yield student, self._outcome(student, task, future), False
+
+    def _outcome(self, handin: Handin, task: Task, future: Future[Result]) -> Result:
+        try:
+            graded = future.result()
+            if not graded.out_of_time:  # another time it may be in time
+                self.results.keep(task.key, graded)
+            self.results.note(task.key, _name(handin))
+        except Exception as error:
+            return _our_fault(handin, error)
+        return graded
+
+    def kept(self, handin: Handin, task: Task) -> Verdict | None:
+        """One of an earlier run, and whether this student had it then."""
+        kept = self.results.find(task.key, task.under)
+        if kept is None:
+            return None
+        before = self.results.is_of(task.key, _name(handin))
+        self.results.note(task.key, _name(handin))
+        return handin, kept, before
+
+
 def _judged(
     tasks: Iterator[tuple[Handin, Callable[[], Task]]],
     where: Where,
     workers: int,
     results: Results,
     again: bool,
-) -> Iterator[tuple[Handin, Result, bool]]:
+) -> Iterator[Verdict]:
     """The verdicts as they come, and whether each was kept from an earlier run.
 
     Tasks are read as they are needed: a class's notebooks are not all in memory at once. What
     goes wrong with one submission, also what breaks a worker, is named, and the others go on.
     """
-
-    def outcome(handin: Handin, task: Task, future: Future[Result]) -> Result:
-        try:
-            graded = future.result()
-            if not graded.out_of_time:  # another time it may be in time
-                results.keep(task.key, graded)
-            results.note(task.key, _name(handin))
-        except Exception as error:
-            return _our_fault(handin, error)
-        return graded
-
+    verdicts = _Verdicts(results)
     suspects: list[tuple[Handin, Task]] = []
     asleep: list[tuple[Handin, Task]] = []
     with where() as executor:
@@ -232,29 +258,32 @@ def _judged(
                 except Exception as error:
                     yield handin, _our_fault(handin, error), False
                     continue
-                if not again and (kept := results.find(task.key, task.under)) is not None:
-                    before = results.is_of(task.key, _name(handin))
-                    results.note(task.key, _name(handin))
-                    yield handin, kept, before
+                if not again and (kept := verdicts.kept(handin, task)) is not None:
+                    yield kept
+                elif task.key in verdicts.twins:
+                    verdicts.twins[task.key].append(handin)
                 else:
+                    verdicts.twins[task.key] = []
                     running[executor.submit(judge, task)] = handin, task
             for future in wait(running, return_when=FIRST_COMPLETED).done if running else ():
                 handin, task = running.pop(future)
                 if isinstance(future.exception(), BrokenExecutor):
                     suspects.append((handin, task))
                     more = False
-                elif (graded := outcome(handin, task, future)).gave_up and not is_quiet(workers):
+                elif _gave_up(future) and not is_quiet(workers):
                     asleep.append((handin, task))
                 else:
-                    yield handin, graded, False
-    for handin, task in asleep:  # nothing else of ours runs now
+                    yield from verdicts.of(handin, task, future)
+    # A worker has ended, or was too busy: each of its tasks again, with nothing of ours beside it.
+    for handin, task in (*asleep, *suspects):
         with local(1) as alone:
-            yield handin, outcome(handin, task, alone.submit(judge, task)), False
-    if suspects:  # a worker has ended: each of its tasks again, in a worker of its own
-        for handin, task in suspects:
-            with local(1) as alone:
-                yield handin, outcome(handin, task, alone.submit(judge, task)), False
+            yield from verdicts.of(handin, task, alone.submit(judge, task))
+    if suspects:
         yield from _judged(tasks, where, workers, results, again)
+
+
+def _gave_up(future: Future[Result]) -> bool:
+    return future.exception() is None and future.result().gave_up
 
 
 def is_quiet(workers: int) -> bool:
