@@ -312,7 +312,7 @@ def test_the_roster_says_who_is_who(folder: ClassFolder, tmp_path: Path) -> None
         },
     )
     found = plan(folder, path)
-    assert {one.student: one.note for one in found.decisions} == {
+    assert {one.student: one.note.partition(";")[0] for one in found.decisions} == {
         "ada": "",
         "bob": "",
         "zoe": "withdrawn",
@@ -344,7 +344,7 @@ def test_who_calls_himself_like_an_id_hands_in_for_nobody_else(
     for name in ("Bob", "ada@example.org"):
         file = f"{name}_7_assignsubmission_file_/tiny.ipynb"
         (one,) = plan(folder, pack(tmp_path / "some.zip", {file: b"{}"})).decisions
-        assert (one.student, one.note) == (f"{name.casefold()}-7", "not on the roster")
+        assert one.student == f"{name.casefold()}-7" and one.note.startswith("not on the roster")
 
 
 def test_who_takes_anothers_name_does_not_push_him_off_the_roster(

@@ -33,14 +33,17 @@ zoe,Zoe,Gone,,withdrawn,506
 LISTS = {
     "by hand": "group,student\nTeam Rot,jg1\nTeam Rot,ada\nTeam Blau,bob\n",
     "Moodle's worksheet": 'Identifier,"Full name","Email address",Status,Group,Grade\n'
-    "Participant 1,Jürgen Groß,jg@example.org,x,Team Rot,\nParticipant 2,Ada Lovelace,,x,Team Rot,\n"
+    "Participant 1,Jürgen Groß,jg@example.org,x,Team Rot,\n"
+    "Participant 2,Ada Lovelace,,x,Team Rot,\n"
     "Participant 3,Bob Other,bob@example.org,x,Team Blau,\nParticipant 4,Cy Third,,x,,\n",
     "Moodle's list in German": "Vorname,Nachname,E-Mail-Adresse,Gruppen\n"
     'Jürgen,Groß,jg@example.org,"Übung 1, Team Rot"\nAda,Lovelace,ada@example.org,Team Rot\n'
     "Bob,Other,bob@example.org,Team Blau\n",
     "Canvas's export": "name,canvas_user_id,login_id,sections,group_name\n"
-    '"Groß, Jürgen",501,jg1,A,Team Rot\nAda Lovelace,502,x,A,Team Rot\nBob Other,503,bob,A,Team Blau\n',
-    "by name": "Team;Student\nTEAM ROT;Jürgen Groß\nteam rot;Lovelace, Ada\nTeam Blau;bob@example.org\n",
+    '"Groß, Jürgen",501,jg1,A,Team Rot\nAda Lovelace,502,x,A,Team Rot\n'
+    "Bob Other,503,bob,A,Team Blau\n",
+    "by name": "Team;Student\nTEAM ROT;Jürgen Groß\nteam rot;Lovelace, Ada\n"
+    "Team Blau;bob@example.org\n",
 }
 
 

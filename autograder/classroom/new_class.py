@@ -109,9 +109,10 @@ short_answers = "{short_answers}"
 # nothing back.
 hold_back = true
 
-# Seconds of work that one cell, one test and one notebook may take on a processor, and MiB of
-# memory for all processes of a notebook. What sleeps is ended after four times as long. A table of
-# an assignment's own, such as [limits."03-scaled-dot-product-attention"], overrides single values.
+# Seconds of work that one cell, one test and one notebook may take on a processor, MiB of memory
+# for all processes of a notebook, and MiB of its file without large outputs, which are never read.
+# What sleeps is ended after four times as long. A table of an assignment's own, such as
+# [limits."03-scaled-dot-product-attention"], overrides single values.
 [limits]
 {limits}
 

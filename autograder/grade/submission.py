@@ -6,6 +6,7 @@ import os
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from autograder import reading
 from autograder.course.bundle import Bundle, TestCell
@@ -16,11 +17,14 @@ from autograder.grade.flags import Flag
 from autograder.grade.pictures import with_pictures
 from autograder.grade.reader import names_bound
 from autograder.grade.restored import with_answers_as_code, with_names
+from autograder.grade.without_outputs import TooLarge, read_without_outputs
 from autograder.grade.written import find_written_answers, with_text_beside
 from autograder.text import plain_line
 
-#: A notebook file, in bytes. One with many figures has a few million.
+#: A notebook file without large outputs, in bytes. One with many figures has a few million.
 MOST_BYTES = 25 * 2**20
+#: How many times as much is read of it at all, to find what is no output.
+MOST_READ = 20
 #: Lists and objects in it: read, each takes up to a hundred times its place in the file.
 MOST_CONTAINERS = 1_000_000
 #: Its cells. A lesson has a few dozen.
@@ -114,8 +118,10 @@ def _is_renamed_notebook(path: Path) -> bool:
         return False
 
 
-def read_file(path: Path) -> bytes:
-    """The bytes of a regular file; links, pipes and devices are refused.
+def read_file(path: Path, most: int = MOST_BYTES) -> bytes:
+    """The bytes of a regular file, without large outputs where it is a notebook.
+
+    Links, pipes and devices are refused.
 
     Raises:
         Unreadable: it is none, or too large.
@@ -130,15 +136,25 @@ def read_file(path: Path) -> bytes:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise Unreadable(f"{reasons.NOT_REGULAR}. Hand in the .ipynb file itself.")
-        if status.st_size > MOST_BYTES:
-            raise Unreadable(
-                f"The notebook has {status.st_size / 2**20:.0f} MB; at most "
-                f"{MOST_BYTES // 2**20} MB are read. Clear its outputs and hand it in again."
-            )
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return file.read(MOST_BYTES)
+            return content_of(file, most)
     finally:
         os.close(descriptor)
+
+
+def content_of(file: BinaryIO, most: int) -> bytes:
+    """What is read of a notebook file, see :mod:`.without_outputs`.
+
+    Raises:
+        Unreadable: it is too large.
+    """
+    try:
+        return read_without_outputs(file, most, most * MOST_READ)
+    except TooLarge:
+        raise Unreadable(
+            f"The notebook has more than {most // 2**20} MB without its outputs, and no more is "
+            "read. Take out what is large, such as pictures, and hand it in again."
+        ) from None
 
 
 def parse(data: bytes, bundle: Bundle) -> Submission:

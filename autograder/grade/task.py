@@ -51,7 +51,7 @@ def make_task(folder: Path, bundle: Bundle, seed: int, limits: Limits, sandbox: 
         if folder.is_symlink() or folder.parent.is_symlink():
             raise Unreadable(f"{reasons.FOLDER_A_LINK}. Hand in the files themselves.")
         path, flags = find_notebook(folder, bundle)
-        data = read_file(path)
+        data = read_file(path, int(limits.size * 2**20))
     except (Missing, Unreadable) as problem:
         data = problem
     own = _own_seed(seed, data)

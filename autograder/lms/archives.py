@@ -20,10 +20,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from autograder.errors import WrongUse
 from autograder.files import LEFT_BY_TOOLS
-from autograder.grade.submission import MOST_BYTES, Unreadable, read_file
+from autograder.grade.submission import MOST_BYTES, Unreadable, content_of, read_file
 from autograder.lms.layouts import is_notebook
 from autograder.text import plain_line
 
@@ -69,24 +70,28 @@ class Archive:
     left_out: list[tuple[str, str]] = field(default_factory=list)
 
 
-def look_into(path: Path) -> Archive:
+def look_into(path: Path, most: int = MOST_BYTES) -> Archive:
     """List the files of a folder or a zip.
+
+    Args:
+        path: of it.
+        most: bytes of a notebook that are read, large outputs left out.
 
     Raises:
         ArchiveError: it is neither, is damaged, or holds too much.
     """
     if path.is_dir():
-        return _folder(path)
+        return _folder(path, most)
     if not path.exists():
         raise ArchiveError(f"{path} does not exist; name the zip that your LMS gave, or a folder")
     if not zipfile.is_zipfile(path):
         raise ArchiveError(
             f"{path} is neither a zip nor a folder; download the submissions again as a zip"
         )
-    return _zip(path)
+    return _zip(path, most)
 
 
-def _folder(top: Path) -> Archive:
+def _folder(top: Path, most: int) -> Archive:
     archive = Archive(top.name)
     for here, folders, names in os.walk(top):
         folders.sort()
@@ -103,7 +108,7 @@ def _folder(top: Path) -> Archive:
                 archive.left_out.append((shown, why))
                 continue
             when = datetime.fromtimestamp(status.st_mtime, UTC)
-            read = partial(read_file, path)
+            read = partial(read_file, path, most)
             archive.files.append(File(archive.name, shown, when, status.st_size, read))
             if len(archive.files) > MOST_FILES:
                 _refuse_too_many(archive, top)
@@ -149,7 +154,7 @@ def _fullest(paths: list[str]) -> tuple[str, int]:
         level += 1
 
 
-def _zip(path: Path) -> Archive:
+def _zip(path: Path, most: int) -> Archive:
     archive = Archive(path.name)
     try:
         with zipfile.ZipFile(path) as opened:
@@ -165,7 +170,7 @@ def _zip(path: Path) -> Archive:
         if why:
             archive.left_out.append((shown, why))
             continue
-        when, read = _modified(info), _reader(path, info)
+        when, read = _modified(info), _reader(path, info, most)
         archive.files.append(File(archive.name, shown, when, info.file_size, read))
     _refuse_too_many(archive, path)
     return archive
@@ -193,15 +198,11 @@ def _not_taken(info: zipfile.ZipInfo, name: str) -> str:
     return ""
 
 
-def _reader(path: Path, info: zipfile.ZipInfo) -> Callable[[], bytes]:
+def _reader(path: Path, info: zipfile.ZipInfo, most: int) -> Callable[[], bytes]:
     def read() -> bytes:
-        if info.file_size > MOST_BYTES:
-            raise Unreadable(
-                f"it has {info.file_size / 2**20:.0f} MB; at most {MOST_BYTES // 2**20} MB are read"
-            )
         try:
             with zipfile.ZipFile(path) as opened, opened.open(info) as file:
-                return file.read(MOST_BYTES + 1)[:MOST_BYTES]
+                return content_of(cast(BinaryIO, file), most)
         except (
             zipfile.BadZipFile,
             zlib.error,

@@ -87,9 +87,10 @@ def plan(
         folder.bundle(assignment)
     notebooks = {name: folder.bundle(name).notebook_name for name in folder.assignments}
     made = Plan({}, [], [])
+    most = int(max(folder.limits(name).size for name in folder.assignments) * 2**20)
     candidates: list[Candidate] = []
     for path in archives:
-        archive = look_into(path)
+        archive = look_into(path, most)
         chosen = (
             choose(
                 [file.path for file in archive.files], folder.collect_pattern, folder.assignments
@@ -160,7 +161,7 @@ def _decide(
             candidate for candidate in group if candidate.name == notebooks[assignment]
         ] or group
         best = max(reversed(right), key=lambda candidate: candidate.rank)
-        total += best.file.size if best.file.size <= MOST_BYTES else 0  # larger: never read
+        total += min(best.file.size, MOST_BYTES)  # what is more is outputs, or refused
         if total > MOST_TOTAL:
             raise ArchiveError(
                 f"the notebooks come to more than {MOST_TOTAL / 2**30:.0f} GB, which no class "

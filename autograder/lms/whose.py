@@ -209,10 +209,10 @@ def _all_of(named: list[Named], assignment: str, asked: Asked) -> list[_Owner] |
     if asked.layout.name == "moodle" and owner.note == "not on the roster":
         owner = owner._replace(note=f"{owner.note}; where it is a team, {_GROUPS}")
     member = roster.by_id.get(owner.student)
-    if asked.layout.name == "canvas" and member is not None and not owner.by_name_only:
-        if member.full_name and member not in roster.find(name=only.name):
-            note = f"its number is {member.full_name}'s, its name says {only.name}; "
-            owner = owner._replace(note=f"{note}where that is a group, {_GROUPS}")
+    told = asked.layout.name == "canvas" and member is not None and not owner.by_name_only
+    if told and member and member.full_name and member not in roster.find(name=only.name):
+        note = f"its number is {member.full_name}'s, its name says {only.name}; "
+        owner = owner._replace(note=f"{note}where that is a group, {_GROUPS}")
     return [owner]
 
 
