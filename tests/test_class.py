@@ -280,6 +280,18 @@ def test_exit_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert usage.value.code == 2
 
 
+def test_a_gradebook_that_is_gone_is_made_anew_and_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = new(tmp_path)
+    hand_in(folder, "ada", solved(folder))
+    (folder.root / "gradebook.db").unlink()
+    assert main(["grade", str(folder.root), "--quiet"]) == 0
+    said = capsys.readouterr().err
+    assert "gradebook.db was missing and is made anew" in said and "marking.jsonl" in said
+    assert scores_in_gradebook(folder) == {"ada": 8.0}
+
+
 def test_the_command_works_without_an_activated_environment(tmp_path: Path) -> None:
     """nbgrader calls alembic by name; our commands find it beside the interpreter."""
     tiny_course(tmp_path)

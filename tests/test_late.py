@@ -7,12 +7,23 @@ import os
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from nbgrader.api import Gradebook
 
+from autograder.classroom.extensions import Extensions
 from autograder.classroom.folder import ClassFolder
-from autograder.classroom.late import LatePolicy, how_late, read_timestamp, write_timestamp
+from autograder.classroom.late import (
+    LateError,
+    LatePolicy,
+    by_the_clock,
+    due_dates,
+    how_late,
+    read_timestamp,
+    time_zone,
+    write_timestamp,
+)
 from autograder.classroom.standing import settle
 from autograder.errors import WrongUse
 from autograder.marking.grade_class import grade_class
@@ -46,6 +57,63 @@ def test_a_penalty_is_never_more_than_the_points() -> None:
     assert LatePolicy(per_day=60).penalty(4.0, 5 * DAY) == 4.0
     assert LatePolicy(per_day=60).penalty(0.0, 5 * DAY) == 0.0
     assert LatePolicy().penalty(4.0, 500 * DAY) == 0.0
+
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    ("due", "came", "days"),
+    [
+        ("2026-10-24T23:59+02:00", "2026-10-25T23:30+01:00", 1),  # 25 hours between two midnights
+        ("2026-10-24T23:59+02:00", "2026-10-25T23:59+01:00", 1),
+        ("2026-10-24T23:59+02:00", "2026-10-26T00:00+01:00", 2),
+        ("2026-03-28T23:59+01:00", "2026-03-29T23:59+02:00", 1),  # 23 hours
+        ("2026-03-28T23:59+01:00", "2026-03-30T00:30+02:00", 2),
+        ("2026-10-25T02:30+02:00", "2026-10-25T02:50+01:00", 1),  # the hour that comes twice
+        ("2026-06-01T12:00+02:00", "2026-06-03T12:00+02:00", 2),
+    ],
+)
+def test_days_are_those_of_the_class_when_the_clocks_change(due: str, came: str, days: int) -> None:
+    first, second = datetime.fromisoformat(due), datetime.fromisoformat(came)
+    minutes = (second - first).total_seconds() / 60
+    shown = by_the_clock(first, second, BERLIN)
+    assert LatePolicy(per_day=10).penalty(10.0, minutes, shown) == days
+
+
+def test_a_due_date_of_the_zone_and_days_more_of_it() -> None:
+    table = {LESSON: datetime(2026, 10, 24, 23, 59)}
+    due = due_dates(table, Path("class.toml"), [LESSON], BERLIN)[LESSON]
+    assert due == datetime(2026, 10, 24, 21, 59, tzinfo=UTC)
+    longer = Extensions({("ada", LESSON): timedelta(days=1)}).of("ada", LESSON, due)
+    assert longer == timedelta(hours=25)
+    with pytest.raises(LateError, match="with time_zone it needs no offset"):
+        due_dates(table, Path("class.toml"), [LESSON])
+    with pytest.raises(LateError, match="no zone that this machine knows"):
+        time_zone("Berlin", Path("class.toml"))
+
+
+def test_a_class_counts_the_days_of_its_zone(graded: ClassFolder) -> None:
+    settings = graded.root / "class.toml"
+    before = settings.read_text()
+    changed = before.replace("2026-03-01T13:00:00+01:00", "2026-10-24T23:59:00")
+    settings.write_text('time_zone = "Europe/Berlin"\n' + changed)
+    folder = ClassFolder.open(graded.root)
+    folder.check_settings()
+    there = graded.root / "submitted" / "ada" / LESSON
+    stamp = read_timestamp(there)
+    write_timestamp(there, datetime.fromisoformat("2026-10-25T23:30:00+01:00"))
+    with Gradebook(folder.db_url) as gradebook:
+        stands = settle(gradebook, folder, "ada", LESSON)
+    assert stands.late_minutes == 1471
+    assert stands.penalty == pytest.approx((stands.total + stands.penalty) / 10)
+    settings.write_text(before)
+    if stamp is None:
+        (there / "timestamp.txt").unlink()
+    else:
+        write_timestamp(there, stamp)
+    with Gradebook(folder.db_url) as gradebook:
+        settle(gradebook, ClassFolder.open(graded.root), "ada", LESSON)
 
 
 def test_lateness_in_words() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +39,9 @@ class Extensions:
         for name in (assignment, EVERY):
             until = self.given.get((student, name))
             if until is not None:
-                longer = until if isinstance(until, timedelta) else until - due
-                return max(longer, timedelta())
+                # Days are those of the class's zone: one on which the clocks change is one, too.
+                end = due + until if isinstance(until, timedelta) else until
+                return max(end.astimezone(UTC) - due.astimezone(UTC), timedelta())
         return None
 
     @classmethod

@@ -3,13 +3,35 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+
+from sqlalchemy.engine import make_url
 
 from autograder.build.build import generate_release, nbgrader_config
 from autograder.classroom.folder import WHEN_GRADED, ClassFolder
 from autograder.classroom.held_back import lies_in
+from autograder.classroom.new_gradebook import begin_gradebook
 from autograder.course.choices_alone import choices_alone
 from autograder.files import write_whole
 from lesson_kit.beside import DATA_FILE
+
+
+def renew_gradebook(folder: ClassFolder) -> bool:
+    """Make the gradebook of a class anew where its file is gone; whether it was.
+
+    It knows the assignments again. Points that people gave are in ``marking.jsonl`` alone then.
+
+    Raises:
+        BuildError: nbgrader refused a notebook.
+    """
+    url = make_url(folder.db_url)
+    file = Path(url.database or "") if url.drivername.startswith("sqlite") else None
+    if file is None or file.exists() or not url.database:
+        return False
+    begin_gradebook(folder.db_url)
+    for assignment in folder.assignments:
+        release(folder, assignment)
+    return True
 
 
 def release(folder: ClassFolder, assignment: str) -> None:

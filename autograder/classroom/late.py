@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from dateutil.parser import parse
 from dateutil.tz import gettz
@@ -50,13 +51,21 @@ class LatePolicy:
             raise LateError(f"{path}: late.per_day is in percent: at most 100")
         return cls(**table)
 
-    def penalty(self, points: float, minutes: float) -> float:
-        """What is taken off ``points`` for a submission that came so many minutes late."""
+    def penalty(self, points: float, minutes: float, by_the_clock: float | None = None) -> float:
+        """What is taken off ``points`` for a submission that came so many minutes late.
+
+        Args:
+            points: of the submission.
+            minutes: it came late.
+            by_the_clock: minutes between both as a clock on the wall shows them, by which days are
+                counted: the day on which the clocks change has 23 hours or 25.
+        """
         if minutes <= self.grace_minutes or points <= 0:
             return 0.0
-        if minutes > self.latest_days * MINUTES_A_DAY:
+        shown = minutes if by_the_clock is None else max(by_the_clock, 1.0)
+        if shown > self.latest_days * MINUTES_A_DAY:
             return points
-        days = math.ceil(minutes / MINUTES_A_DAY)
+        days = math.ceil(shown / MINUTES_A_DAY)
         # Two digits, as every table and page shows: so that what is shown adds up.
         return round(points * min(1.0, days * self.per_day / 100), 2)
 
@@ -65,30 +74,58 @@ class LatePolicy:
 TO_BEGIN_WITH = LatePolicy(grace_minutes=15)
 
 
-def due_dates(table: Any, path: Path, assignments: list[str]) -> dict[str, datetime]:
-    """Read the table [due].
+def time_zone(name: Any, path: Path) -> ZoneInfo | None:
+    """The zone of that name; None where none is named.
+
+    Raises:
+        LateError: there is none.
+    """
+    if name is None:
+        return None
+    try:
+        return ZoneInfo(str(name))
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise LateError(
+            f"{path}: time_zone is {name!r}, which is no zone that this machine knows; write its "
+            'name, such as "Europe/Berlin"'
+        ) from None
+
+
+def by_the_clock(due: datetime, came: datetime, zone: ZoneInfo | None) -> float:
+    """Minutes from one time to another as the clocks of a zone show them."""
+    first, second = (time.astimezone(zone or UTC).replace(tzinfo=None) for time in (due, came))
+    return (second - first).total_seconds() / 60
+
+
+def due_dates(
+    table: Any, path: Path, assignments: list[str], zone: ZoneInfo | None = None
+) -> dict[str, datetime]:
+    """Read the table [due]; times are in the zone, which a time without an offset needs.
 
     Raises:
         LateError: an assignment that is none, or a date that is not exact.
     """
     if not isinstance(table, dict):
         raise LateError(f"{path}: due should be a table, [due]")
+    due: dict[str, datetime] = {}
     for name, value in table.items():
         if name not in assignments:
             raise LateError(
                 f"{path}: due has {name!r}, which is no assignment; there are "
                 f"{', '.join(assignments)}"
             )
-        if not isinstance(value, datetime) or value.tzinfo is None:
+        if not isinstance(value, datetime) or (value.tzinfo is None and zone is None):
             raise LateError(
                 f"{path}: due of {name} should be a date, a time and an offset without quotes, "
-                "such as 2026-12-01T23:59:00+01:00"
+                "such as 2026-12-01T23:59:00+01:00; with time_zone it needs no offset"
             )
+        exact = value.replace(tzinfo=zone) if value.tzinfo is None else value
         try:
-            value.astimezone(UTC)
+            exact.astimezone(UTC)
+            due[name] = exact if zone is None else exact.astimezone(zone)
         except OverflowError:
             raise LateError(f"{path}: due of {name} is no date that can be reckoned with") from None
-    return dict(table)
+    return due
 
 
 def read_timestamp(folder: Path) -> datetime | None:

@@ -98,6 +98,10 @@ title = {title!r}
 # The random inputs of the tests come from this seed and the notebook that is graded.
 seed = {seed}
 
+# Where the class is. Its days begin at midnight there, also when the clocks change, and times in a
+# zip that says no zone are of that place.
+# time_zone = "Europe/Berlin"
+
 # When students learn whether a short answer is right, and why it is not: "at_once", by the check
 # in the notebook, which whoever tries all choices can make say which one is right; or
 # "when_graded". What is in release/ was made with the value that `autograder new-class` was given.
@@ -116,8 +120,8 @@ hold_back = true
 [limits]
 {limits}
 
-# When assignments are due: date, time and offset from UTC, without quotes. One that is not
-# named here has no due date, and nothing is late.
+# When assignments are due: date, time and offset from UTC, without quotes; with time_zone above, no
+# offset is needed. One that is not named here has no due date, and nothing is late.
 [due]
 {due}
 

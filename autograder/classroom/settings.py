@@ -6,14 +6,15 @@ import re
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from autograder.classroom.extensions import Extensions
 from autograder.classroom.final_grade import FinalGrade
 from autograder.classroom.groups import GROUPS_CSV, Groups
-from autograder.classroom.late import LatePolicy, due_dates
+from autograder.classroom.late import LatePolicy, due_dates, time_zone
 from autograder.classroom.roster import Roster
 from autograder.errors import WrongUse
 from autograder.grade.cluster import Certificates
@@ -24,6 +25,7 @@ _SETTINGS = (
     "title",
     "seed",
     "db_url",
+    "time_zone",
     "short_answers",
     "hold_back",
     "limits",
@@ -169,7 +171,16 @@ class ClassSettings:
             LateError: the table [due] of class.toml cannot be used.
         """
         path = self.root / "class.toml"
-        return due_dates(self._settings.get("due", {}), path, self.assignments)
+        return due_dates(self._settings.get("due", {}), path, self.assignments, self.time_zone)
+
+    @cached_property
+    def time_zone(self) -> ZoneInfo | None:
+        """Where the class is: its days begin at midnight there.
+
+        Raises:
+            LateError: there is no such zone.
+        """
+        return time_zone(self._settings.get("time_zone"), self.root / "class.toml")
 
     @cached_property
     def late_policy(self) -> LatePolicy:
@@ -194,7 +205,9 @@ class ClassSettings:
         """When an assignment is due for one student, their extension counted."""
         due = self.due.get(assignment)
         longer = self.extensions.of(student, assignment, due)
-        return due + longer if due is not None and longer is not None else due
+        if due is None or longer is None:
+            return due
+        return (due.astimezone(UTC) + longer).astimezone(due.tzinfo)
 
     @property
     def assistants(self) -> list[str]:

@@ -11,12 +11,18 @@ import math
 from datetime import UTC, timedelta
 from pathlib import Path
 
-from nbgrader.api import Grade, Gradebook, GradeCell, SubmittedNotebook
+from nbgrader.api import (
+    Grade,
+    Gradebook,
+    GradeCell,
+    SubmittedAssignment,
+    SubmittedNotebook,
+)
 from nbgrader.plugins import LateSubmissionPlugin
 
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.grades_file import GradedSubmission
-from autograder.classroom.late import Standing, read_timestamp
+from autograder.classroom.late import Standing, by_the_clock, read_timestamp
 
 
 def settle(gradebook: Gradebook, folder: ClassFolder, student: str, assignment: str) -> Standing:
@@ -45,7 +51,7 @@ def settle(gradebook: Gradebook, folder: ClassFolder, student: str, assignment: 
     score = float(submission.score)
     dated = submission.assignment.duedate is not None
     minutes = submission.total_seconds_late / 60 if dated else 0.0
-    penalty = folder.late_policy.penalty(score, minutes)
+    penalty = folder.late_policy.penalty(score, minutes, _by_the_clock(submission, folder))
     left = penalty
     for notebook in submission.notebooks:
         notebook.late_submission_penalty = min(left, float(notebook.score))
@@ -78,6 +84,14 @@ def settle(gradebook: Gradebook, folder: ClassFolder, student: str, assignment: 
     )
 
 
+def _by_the_clock(submission: SubmittedAssignment, folder: ClassFolder) -> float | None:
+    """Minutes from when a submission was due until it came, as clocks where the class is say it."""
+    due, came = submission.duedate, submission.timestamp
+    if due is None or came is None:
+        return None
+    return by_the_clock(due.replace(tzinfo=UTC), came.replace(tzinfo=UTC), folder.time_zone)
+
+
 def give_standing(submission: GradedSubmission, gradebook: Gradebook, folder: ClassFolder) -> None:
     """Settle what a submission counts and let it say so: this is the number that everything shows.
 
@@ -97,5 +111,11 @@ class LatePenalty(LateSubmissionPlugin):  # type: ignore[misc]
     ) -> float | None:
         """What is taken off the points of a notebook."""
         coursedir = self.parent.parent.parent.coursedir
-        policy = ClassFolder.open(Path(coursedir.root)).late_policy
-        return policy.penalty(score, total_seconds_late / 60)
+        folder = ClassFolder.open(Path(coursedir.root))
+        assignment, minutes = coursedir.assignment_id, total_seconds_late / 60
+        due = folder.due_for(student_id, assignment)
+        came = read_timestamp(folder.root / "submitted" / student_id / assignment)
+        if due is None or came is None:
+            return folder.late_policy.penalty(score, minutes)
+        changed = by_the_clock(due, came, folder.time_zone) - by_the_clock(due, came, None)
+        return folder.late_policy.penalty(score, minutes, minutes + changed)

@@ -152,11 +152,17 @@ def _grade(
         The exit status.
     """
     from autograder.classroom.grades_file import read_entries
+    from autograder.classroom.hand_out import renew_gradebook
     from autograder.marking.changes import changes
     from autograder.marking.grade_class import grade_class
 
     say_released(folder, to=sys.stderr if how.as_json else sys.stdout)
     before = read_entries(folder.root / "grades.json")
+    if renew_gradebook(folder):
+        said = (
+            f"{folder.db_url} was missing and is made anew; points that people gave are not in it"
+        )
+        print(f"{said}: they stand in marking.jsonl", file=sys.stderr)
     if how.sandbox == NONE:
         said = "No sandbox: the submissions run as ordinary processes with your rights."
         print(said, file=sys.stderr if how.as_json else sys.stdout)

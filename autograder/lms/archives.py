@@ -17,7 +17,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -70,12 +70,13 @@ class Archive:
     left_out: list[tuple[str, str]] = field(default_factory=list)
 
 
-def look_into(path: Path, most: int = MOST_BYTES) -> Archive:
+def look_into(path: Path, most: int = MOST_BYTES, zone: tzinfo | None = None) -> Archive:
     """List the files of a folder or a zip.
 
     Args:
         path: of it.
         most: bytes of a notebook that are read, large outputs left out.
+        zone: of times in a zip that says none; this machine's otherwise.
 
     Raises:
         ArchiveError: it is neither, is damaged, or holds too much.
@@ -88,7 +89,7 @@ def look_into(path: Path, most: int = MOST_BYTES) -> Archive:
         raise ArchiveError(
             f"{path} is neither a zip nor a folder; download the submissions again as a zip"
         )
-    return _zip(path, most)
+    return _zip(path, most, zone)
 
 
 def _folder(top: Path, most: int) -> Archive:
@@ -154,7 +155,7 @@ def _fullest(paths: list[str]) -> tuple[str, int]:
         level += 1
 
 
-def _zip(path: Path, most: int) -> Archive:
+def _zip(path: Path, most: int, zone: tzinfo | None) -> Archive:
     archive = Archive(path.name)
     try:
         with zipfile.ZipFile(path) as opened:
@@ -170,7 +171,7 @@ def _zip(path: Path, most: int) -> Archive:
         if why:
             archive.left_out.append((shown, why))
             continue
-        when, read = _modified(info), _reader(path, info, most)
+        when, read = _modified(info, zone), _reader(path, info, most)
         archive.files.append(File(archive.name, shown, when, info.file_size, read))
     _refuse_too_many(archive, path)
     return archive
@@ -217,8 +218,8 @@ def _reader(path: Path, info: zipfile.ZipInfo, most: int) -> Callable[[], bytes]
     return read
 
 
-def _modified(info: zipfile.ZipInfo) -> datetime | None:
-    """When the entry was written, as far as the zip tells: exact, else in this machine's zone."""
+def _modified(info: zipfile.ZipInfo, zone: tzinfo | None) -> datetime | None:
+    """When the entry was written, as far as the zip tells: exact, else in a zone."""
     extra = info.extra
     while len(extra) >= 4:
         kind, size = struct.unpack_from("<HH", extra)
@@ -228,6 +229,6 @@ def _modified(info: zipfile.ZipInfo) -> datetime | None:
     if info.date_time[0] <= 1980:
         return None
     try:
-        return datetime(*info.date_time).astimezone(UTC)
+        return datetime(*info.date_time, tzinfo=zone).astimezone(UTC)
     except ValueError:
         return None

@@ -18,6 +18,9 @@ SECTION = ("Section", "Sektion", "Abschnitt", "Sección", "Seção", "Sezione", 
 CANVAS_COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 
 
+_NO_GRADEBOOK = "it has no columns Student and ID; in Canvas, open Grades, then Export"
+
+
 def canvas(folder: ClassFolder, standings: list[StudentStanding], template: Path | None) -> Export:
     """Canvas's gradebook: the columns that say who it is, and one for each assignment.
 
@@ -49,13 +52,8 @@ def canvas(folder: ClassFolder, standings: list[StudentStanding], template: Path
     table = read_table(template)
     named = table.column(*HEADINGS["full name"])
     if named is None or table.column("ID") is None:
-        raise ExportError(
-            f"{template} is no gradebook of Canvas: it has no columns Student and ID; in Canvas, "
-            "open Grades, then Export"
-        )
-    section = table.column(*SECTION)
-    whose_row = [named, *(table.column(name) for name in CANVAS_COLUMNS[1:-1]), section]
-    identity = [at for at in whose_row if at is not None]
+        raise ExportError(f"{template} is no gradebook of Canvas: {_NO_GRADEBOOK}")
+    identity = _identity(table, named)
     places = {name: _canvas_column(folder, table, name) for name in names}
     columns = {name: at for name, at in places.items() if at is not None}
     notes += _unplaced(folder, table, names, columns, template)
@@ -84,6 +82,12 @@ def canvas(folder: ClassFolder, standings: list[StudentStanding], template: Path
     notes += not_in(template, by_student, placed)
     titles = [table.columns[at] for at in kept]
     return Export(as_csv(titles, rows, table.delimiter), len(placed), notes)
+
+
+def _identity(table: Table, named: int) -> list[int]:
+    """The columns that say who a row is about."""
+    others = [table.column(name) for name in CANVAS_COLUMNS[1:-1]]
+    return [at for at in (named, *others, table.column(*SECTION)) if at is not None]
 
 
 def _title(folder: ClassFolder, name: str) -> str:

@@ -90,7 +90,7 @@ def plan(
     most = int(max(folder.limits(name).size for name in folder.assignments) * 2**20)
     candidates: list[Candidate] = []
     for path in archives:
-        archive = look_into(path, most)
+        archive = look_into(path, most, folder.time_zone)
         chosen = (
             choose(
                 [file.path for file in archive.files], folder.collect_pattern, folder.assignments

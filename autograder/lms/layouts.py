@@ -238,14 +238,18 @@ def choose(paths: Iterable[str], own: re.Pattern[str] | None, assignments: list[
 
 
 def stem(file: str) -> tuple[str, int]:
-    """A notebook's name without what an LMS or a browser added, and the number added."""
+    """A notebook's name without what an LMS or a browser added, and the number added.
+
+    Of a copy that somebody made beside the notebook, as JupyterLab calls it, it is below 0.
+    """
     name = _ODD_ENDING.sub("", file)
-    number = 0
+    number, copy = 0, False
     while (match := _ADDED.search(name)) and match.start():
         digits = re.search(r"\d+", match[0])
         number = max(number, int(digits[0][:9])) if digits else max(number, 1)
+        copy |= "copy" in match[0].casefold()
         name = name[: match.start()]
-    return name, number
+    return name, -number if copy else number
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]

@@ -59,9 +59,10 @@ class Candidate:
         return self.named.came or self.file.modified
 
     @property
-    def rank(self) -> tuple[datetime, int]:
-        """Grows from the older to the newer."""
-        return self.came or datetime.min.replace(tzinfo=UTC), self.number
+    def rank(self) -> tuple[datetime, bool, datetime, int]:
+        """Grows from the older to the newer; of one minute, a copy counts as older."""
+        came = self.came or datetime.min.replace(tzinfo=UTC)
+        return came.replace(second=0, microsecond=0), self.number >= 0, came, self.number
 
 
 def people(archive: Archive, layout: Layout, assignments: list[str]) -> dict[str, list[Named]]:
@@ -190,7 +191,7 @@ class _Owner(NamedTuple):
 def _all_of(named: list[Named], assignment: str, asked: Asked) -> list[_Owner] | str:
     """Everybody whose a file is: one student, or all of a group; or why it is nobody's."""
     if len(named) > 1:  # Gradescope says it all
-        return [_Owner(one, *_student(one, asked.folder.roster)) for one in named]
+        return [_Owner(each, *_student(each, asked.folder.roster)) for each in named]
     (only,) = named
     groups, roster = asked.folder.groups, asked.folder.roster
     if only.name and not roster.find(name=only.name):
