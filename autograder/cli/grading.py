@@ -152,17 +152,12 @@ def _grade(
         The exit status.
     """
     from autograder.classroom.grades_file import read_entries
-    from autograder.classroom.hand_out import renew_gradebook
     from autograder.marking.changes import changes
     from autograder.marking.grade_class import grade_class
 
     say_released(folder, to=sys.stderr if how.as_json else sys.stdout)
     before = read_entries(folder.root / "grades.json")
-    if renew_gradebook(folder):
-        said = (
-            f"{folder.db_url} was missing and is made anew; points that people gave are not in it"
-        )
-        print(f"{said}: they stand in marking.jsonl", file=sys.stderr)
+    _say_renewed(folder)
     if how.sandbox == NONE:
         said = "No sandbox: the submissions run as ordinary processes with your rights."
         print(said, file=sys.stderr if how.as_json else sys.stdout)
@@ -193,6 +188,15 @@ def _grade(
         print(f"not judged: {submission.student} {graded.assignment}", file=sys.stderr)
         print(graded.reason, file=sys.stderr)
     return 1 if result.not_judged or result.strangers else 0
+
+
+def _say_renewed(folder: ClassFolder) -> None:
+    """Make a gradebook whose file is gone anew, and say what is not in it."""
+    from autograder.classroom.hand_out import renew_gradebook
+
+    if renew_gradebook(folder):
+        said = f"{folder.db_url} was missing and is made anew, without the points that people gave"
+        print(f"{said}: these stand in marking.jsonl", file=sys.stderr)
 
 
 def _tree(result: ClassResult, changed: list[Change]) -> dict[str, Any]:

@@ -54,8 +54,7 @@ def canvas(folder: ClassFolder, standings: list[StudentStanding], template: Path
     if named is None or table.column("ID") is None:
         raise ExportError(f"{template} is no gradebook of Canvas: {_NO_GRADEBOOK}")
     identity = _identity(table, named)
-    places = {name: _canvas_column(folder, table, name) for name in names}
-    columns = {name: at for name, at in places.items() if at is not None}
+    columns = {n: at for n in names if (at := _canvas_column(folder, table, n)) is not None}
     notes += _unplaced(folder, table, names, columns, template)
     kept = [*identity, *columns.values()]
     rows = []
