@@ -1,4 +1,4 @@
-# Generated from autograder/reading.py by `autograder build`. Do not edit this copy.
+# Generated from autograder/course/notebook_reading.py by `autograder build`. Do not edit this copy.
 """A notebook file becomes cells, whatever program wrote it: the one reader of all that read one.
 
 Line ends, byte order marks and encodings are made the same once, here. A cell that the course
@@ -19,12 +19,14 @@ import json
 import re
 import unicodedata
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 #: Characters of a cell of which a syntax tree is made.
 MOST_PARSED = 100_000
+#: Lists and objects of a file that are looked at to know what it is.
+MOST_TRIED = 200_000
 
 
 def tree_of(data: bytes) -> Any:
@@ -66,6 +68,18 @@ def is_notebook(tree: Any) -> bool:
         and "nbformat" in tree
         and isinstance(tree.get("cells", tree.get("worksheets")), list)
     )
+
+
+def holds_a_notebook(data: bytes) -> bool:
+    """Whether a file of any name is a notebook; what would take much memory to look at may be."""
+    if b"nbformat" not in data.replace(b"\0", b""):
+        return False
+    if data.count(b"{") + data.count(b"[") > MOST_TRIED:
+        return True
+    try:
+        return is_notebook(tree_of(data))
+    except (ValueError, RecursionError):
+        return False
 
 
 @lru_cache(maxsize=8192)
@@ -174,13 +188,22 @@ def binds(text: str) -> set[str]:
     return names
 
 
+class Known(NamedTuple):
+    """What is known of a cell: its name and the digest of its text, each "" where it has none, and
+    the names that its code binds."""
+
+    name: str
+    digest: str
+    binds: Collection[str] = ()
+
+
 def found_names(
-    cells: Sequence[tuple[str, str, str]], given: Mapping[str, str], answers: Iterable[str]
+    cells: Sequence[Known], given: Mapping[str, str], answers: Iterable[str]
 ) -> dict[int, str]:
     """The names of cells that lost theirs, by their place.
 
     Args:
-        cells: kind, text and name, or "", of each.
+        cells: in order.
         given: names of the cells that nobody fills, by the digests of their texts.
         answers: names of the cells that students fill with code.
 
@@ -188,23 +211,18 @@ def found_names(
         A given cell is known by its form; an answer by the name that its code binds, where one
         cell alone does. A name that a cell has already is nobody else's.
     """
-    there = {name for _, _, name in cells}
-    nameless = [
-        (at, kind == "code", text) for at, (kind, text, name) in enumerate(cells) if not name
-    ]
+    there = {cell.name for cell in cells}
+    nameless = [(at, cell) for at, cell in enumerate(cells) if not cell.name]
     by_place: dict[int, str] = {}
-    for at, code, text in nameless:
-        name = given.get(digest(text, code), "") if text.strip() else ""
+    for at, cell in nameless:
+        name = given.get(cell.digest, "") if cell.digest else ""
         if name and name not in there:
             by_place[at] = name
             there.add(name)
-    missing = [name for name in answers if name not in there]
-    if missing:
-        bound = {at: binds(text) for at, code, text in nameless if code and at not in by_place}
-        for name in missing:
-            places = [at for at, names in bound.items() if name in names and at not in by_place]
-            if len(places) == 1:
-                by_place[places[0]] = name
+    for name in [name for name in answers if name not in there]:
+        places = [at for at, cell in nameless if name in cell.binds and at not in by_place]
+        if len(places) == 1:
+            by_place[places[0]] = name
     return by_place
 
 
@@ -227,5 +245,12 @@ def lost_metadata(
             "solution": not name.startswith("test_"),
             "points": known[name][1],
         }
-        for at, name in found_names(cells, given, answers).items()
+        for at, name in found_names([_known(*cell) for cell in cells], given, answers).items()
     }
+
+
+def _known(kind: str, text: str, name: str) -> Known:
+    if name or not text.strip():
+        return Known(name, "")
+    code = kind == "code"
+    return Known("", digest(text, code), binds(text) if code else ())

@@ -58,10 +58,13 @@ def test_a_notebook_is_asked_about_once(monkeypatch: pytest.MonkeyPatch) -> None
 OURS = "the authors of the course, or ourselves"
 READER = "students: runs in reader_process or tokens_process alone"
 BOX = "students: runs in a box, or in their own notebook"
+PICTURES = "students: runs in picture_process alone"
+LINEAR = "students: possessive, so that no byte is looked at twice but where a chunk ends"
 SHORT = "students and boxes: cut to some thousand characters before, and linear in them"
 WHO = {
     "grade/flags.py": SHORT,  # the words of flags: names of files and cells, each cut
     "grade/grading.py": SHORT,  # a message, at most 4,000 characters
+    "grade/picture_process.py": PICTURES,
     "grade/rebound.py": READER,
     "grade/names_bound.py": READER,
     "grade/hidden_exceptions.py": READER,
@@ -71,6 +74,8 @@ WHO = {
     "grade/course_code.py": OURS,
     "diagnose/plain_run.py": OURS,
     "diagnose/matrix.py": OURS,
+    "grade/without_outputs.py": LINEAR,  # the bytes of a file
+    "grade/written.py": SHORT,
     "lesson_kit/cells.py": BOX,
     "lesson_kit/claims.py": READER,  # and in the student's own notebook
     "lesson_kit/earlier.py": OURS,
@@ -127,7 +132,7 @@ def test_no_process_that_grades_imports_a_reader_of_students_sources() -> None:
     reading = {
         f"autograder/{name}".replace("autograder/lesson_kit", "lesson_kit")[:-3].replace("/", ".")
         for name, who in WHO.items()
-        if who == READER
+        if who in (READER, PICTURES)
     } - {"lesson_kit.claims"}
     for path in Path(ROOT, "autograder").rglob("*.py"):
         if path.parent.name == "authors" or path.name == "reader_process.py":

@@ -185,8 +185,8 @@ def test_a_picture_in_a_written_answer_is_made_anew(
         ("![](attachment:a.gif)", {"a.gif": {"image/gif": picture("GIF")}}, "no PNG or JPEG"),
         (
             "![](attachment:a.png)",
-            {"a.png": {"image/png": picture("PNG", 7100)}},
-            "50 million pixels",
+            {"a.png": {"image/png": picture("PNG", 5100)}},
+            "25 million pixels",
         ),
         (
             "![](attachment:a.svg)",

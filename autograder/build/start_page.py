@@ -14,8 +14,7 @@ from pathlib import Path
 
 import nbformat
 
-from autograder import reading
-from autograder.course import course_progress
+from autograder.course import course_progress, notebook_reading
 from autograder.course.course_progress import as_table, lesson_notebooks, progress_of
 from autograder.files import write_whole
 
@@ -54,7 +53,7 @@ run when your work is graded.
 _GENERATED = "# Generated from autograder/{} by `autograder build`. Do not edit this copy.\n"
 
 #: What ``course_progress.py`` says in the package, and not beside the start page.
-_IMPORT = "from autograder import reading"
+_IMPORT = "from autograder.course import notebook_reading as reading"
 
 _CODE = "# Your progress\nfrom course_progress import show_progress\n\nshow_progress()"
 
@@ -95,8 +94,8 @@ def write_start_page(folder: Path, title: str) -> None:
     module = Path(str(course_progress.__file__)).read_text(encoding="utf-8")
     module = module.replace(_IMPORT, f"import {READER_FILE.removesuffix('.py')} as reading")
     write_whole(folder / PROGRESS_FILE, _GENERATED.format("course/course_progress.py") + module)
-    reader = Path(str(reading.__file__)).read_text(encoding="utf-8")
-    write_whole(folder / READER_FILE, _GENERATED.format("reading.py") + reader)
+    reader = Path(str(notebook_reading.__file__)).read_text(encoding="utf-8")
+    write_whole(folder / READER_FILE, _GENERATED.format("course/notebook_reading.py") + reader)
     (folder / SETTINGS_FOLDER).mkdir(exist_ok=True)
     for name, tree in _SETTINGS.items():
         text = json.dumps(tree, indent=2)

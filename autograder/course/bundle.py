@@ -16,7 +16,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from autograder import reading
+from autograder.course import notebook_reading as reading
 from autograder.course.choices_alone import ANSWERS, KNOWN_MISTAKES, choices_alone
 from autograder.course.former import Former
 from autograder.course.lessons import CATALOGUE_FILE, builds_on, is_side_condition

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from autograder import reading
+from autograder.course import notebook_reading as reading
 
 __all__ = ["show_progress"]
 

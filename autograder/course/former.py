@@ -10,13 +10,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from autograder.course.notebook_file import DamagedNotebook, read_notebook
 from autograder.notebooks import (
     DEMONSTRATION,
     HIDDEN,
-    DamagedNotebook,
     grade_id,
     is_test,
-    read_notebook,
     tags,
 )
 

@@ -17,8 +17,9 @@ from typing import Any
 
 from nbformat import NotebookNode
 
-from autograder import reading
+from autograder.course import notebook_reading as reading
 from autograder.course.course_progress import has_code
+from autograder.course.notebook_file import read_notebook
 from autograder.errors import WrongUse
 from autograder.files import LEFT_BY_TOOLS, write_whole
 from autograder.notebooks import (
@@ -26,7 +27,6 @@ from autograder.notebooks import (
     grade_id,
     is_test,
     nbgrader_metadata,
-    read_notebook,
     tags,
 )
 

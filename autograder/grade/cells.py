@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from autograder import reading
+from autograder.course import notebook_reading as reading
+from autograder.grade.reader import look
 from autograder.notebooks import joined, png_of
 
 #: Outputs of a cell.
@@ -25,8 +26,8 @@ class Cell:
 
     @property
     def digest(self) -> str:
-        """Of its form, see :mod:`autograder.reading`."""
-        return reading.digest(self.source, self.kind == "code")
+        """Of its form, see :mod:`autograder.course.notebook_reading`."""
+        return look(self.source, self.kind == "code").digest
 
 
 def cell_of(raw: Any) -> Cell | None:

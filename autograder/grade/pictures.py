@@ -1,43 +1,24 @@
 """Pictures in written answers: the ones that may be shown, made anew from their pixels.
 
-What a student pasted is decoded as PNG or JPEG, whatever it calls itself, and written again: what
-comes out holds pixels, no metadata, and nothing that a browser could run.
+They are decoded in :mod:`.picture_process`, within limits.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
-import io
-import re
 from dataclasses import replace
-from urllib.parse import unquote
-
-from PIL import Image, ImageOps
 
 from autograder.course.bundle import Bundle
 from autograder.grade import flags as kinds
 from autograder.grade.cells import Cell
 from autograder.grade.flags import Flag
+from autograder.limited_process import LimitedProcess, TooMuch
 from autograder.text import plain_line
 
-#: Pictures of one answer, bytes of one, its pixels, and the pixels of a side that are shown.
-MOST_PICTURES = 12
-MOST_BYTES = 15 * 2**20
-MOST_PIXELS = 50_000_000
-LONGEST_SIDE = 2_000
+_process = LimitedProcess("autograder.grade.picture_process")
 
-#: A picture in Markdown, or in HTML as some editors write it.
-_SHOWN = re.compile(
-    r"!\[[^\]\n]*\]\(\s*<?(?P<markdown>[^)\s>]+)[^)\n]*\)"
-    r"|<img\b[^>]*?\bsrc\s*=\s*[\"']?(?P<html>[^\"'\s>]+)[^>]*>",
-    re.I,
-)
-
-
-class Unfit(Exception):
-    """It is not shown; the message says why."""
+#: What a text may hold that shows a picture.
+_SIGNS = ("![", "<img", "<IMG")
 
 
 def with_pictures(cells: list[Cell], bundle: Bundle) -> tuple[list[Cell], list[Flag]]:
@@ -49,7 +30,7 @@ def with_pictures(cells: list[Cell], bundle: Bundle) -> tuple[list[Cell], list[F
     flags: list[Flag] = []
     shown = []
     for cell in cells:
-        if cell.grade_id in named:
+        if cell.grade_id in named and (cell.attachments or any(s in cell.source for s in _SIGNS)):
             made, told = _of_an_answer(cell)
             flags += told
         else:
@@ -59,71 +40,19 @@ def with_pictures(cells: list[Cell], bundle: Bundle) -> tuple[list[Cell], list[F
 
 
 def _of_an_answer(cell: Cell) -> tuple[Cell, list[Flag]]:
-    attached, left = dict(cell.attachments), dict(cell.attachments)
-    pictures: dict[str, str] = {}
-    flags: list[Flag] = []
-
-    def take(called: str, data: str | None) -> str:
-        try:
-            picture = made_anew(data)
-            if len(pictures) >= MOST_PICTURES and picture not in pictures:
-                raise Unfit(f"of one answer {MOST_PICTURES} are shown")
-        except Unfit as why:
-            shown = plain_line(called, 60)
-            flags.append(kinds.PICTURE_UNREAD.flag(cell=cell.grade_id, called=shown, why=str(why)))
-            return "[a picture that is not shown]"
-        return f"[{pictures.setdefault(picture, f'picture {len(pictures) + 1}')}]"
-
-    def shown(match: re.Match[str]) -> str:
-        target = match["markdown"] or match["html"]
-        kind, _, rest = target.partition(":")
-        if kind.casefold() == "attachment":
-            name = rest if rest in attached else unquote(rest)
-            left.pop(name, None)
-            return take(name, attached.get(name))
-        if kind.casefold() == "data":
-            return take("pasted into the text", rest.partition(",")[2])
-        return take(target, None)
-
-    source = _SHOWN.sub(shown, cell.source)
-    for name, data in left.items():  # pasted, and its mark in the text is gone
-        source += f"\n\n{take(name, data)}"
-    kept = tuple((name, picture) for picture, name in pictures.items())
-    return replace(cell, source=source.strip(), attachments=kept), flags
-
-
-def made_anew(data: str | None) -> str:
-    """A picture as a data address, from base64; None is one that is not there.
-
-    Raises:
-        Unfit: it is no PNG or JPEG, or too large.
-    """
-    if data is None:
-        raise Unfit("it is not in the notebook")
     try:
-        content = base64.b64decode("".join(data.split()), validate=True)
-    except (binascii.Error, ValueError):
-        raise Unfit("it is damaged") from None
-    if len(content) > MOST_BYTES:
-        raise Unfit(f"it has more than {MOST_BYTES // 2**20} MB")
-    try:
-        with Image.open(io.BytesIO(content), formats=("PNG", "JPEG")) as picture:
-            if picture.width * picture.height > MOST_PIXELS:
-                raise Unfit(f"it has more than {MOST_PIXELS // 10**6} million pixels")
-            kind = picture.format or "PNG"
-            picture.draft(None, (LONGEST_SIDE, LONGEST_SIDE))
-            upright = ImageOps.exif_transpose(picture)
-            upright.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
-            pixels = upright.convert("RGB" if kind == "JPEG" else "RGBA")
-            pixels.info = {}
-            written = io.BytesIO()
-            pixels.save(written, kind)
-    except Unfit:
-        raise
-    except Exception:  # a decoder of untrusted bytes raises anything
-        raise Unfit("it is no PNG or JPEG that can be read") from None
-    text = base64.b64encode(written.getvalue()).decode()
-    return f"data:image/{kind.lower()};base64,{text}"
+        source, pictures, unfit = _process.ask("of_an_answer", cell.source, cell.attachments)
+    except TooMuch:
+        source, pictures = cell.source, []
+        unfit = [("all of them", "they are too large to look at")]
+    told = [
+        kinds.PICTURE_UNREAD.flag(
+            cell=cell.grade_id, called=plain_line(str(called), 60), why=plain_line(str(why))
+        )
+        for called, why in unfit
+    ]
+    kept = tuple((str(name), str(address)) for name, address in pictures)
+    return replace(cell, source=str(source), attachments=kept), told
 
 
 def digest(picture: str) -> str:

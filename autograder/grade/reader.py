@@ -7,17 +7,31 @@ no more is looked at than a person writes.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from autograder.limited_process import LimitedProcess, TooMuch
 from lesson_kit.claims import Words
 
-__all__ = ["TooMuch", "let_through", "names_bound", "rebound_at", "repaired", "words_of"]
+__all__ = [
+    "TooMuch",
+    "let_through",
+    "look",
+    "look_at",
+    "names_bound",
+    "rebound_at",
+    "repaired",
+    "words_of",
+]
 
 #: Characters of one cell that are looked at; of a longer one everything may be.
 MOST_OF_A_CELL = 20_000
 #: Characters of all cells of a notebook.
 MOST_OF_A_NOTEBOOK = 400_000
+#: Cells of which it is remembered what was seen.
+MOST_LOOKS = 4_000
 
 _reader = LimitedProcess("autograder.grade.reader_process")
 
@@ -52,6 +66,51 @@ def names_bound(source: str) -> list[str]:
         return list(map(str, _reader.ask("names_bound", source)))
     except TooMuch:
         return []
+
+
+class Look(NamedTuple):
+    """What is seen of a cell: the digest of its form, the names that its code binds, and whether
+    Python can read it."""
+
+    digest: str
+    binds: frozenset[str] = frozenset()
+    is_python: bool = False
+
+
+_looks: dict[tuple[str, bool], Look] = {}
+
+
+def look_at(cells: Iterable[tuple[str, bool]]) -> None:
+    """Look at cells all at once; :func:`look` then knows what is seen.
+
+    Args:
+        cells: source of each, and whether it is code.
+    """
+    new = [cell for cell in dict.fromkeys(cells) if cell not in _looks]
+    wanted = [(source, code) for source, code in new if len(source) <= MOST_OF_A_CELL]
+    if len(_looks) + len(wanted) > MOST_LOOKS:
+        _looks.clear()
+    if sum(len(source) for source, _ in wanted) > MOST_OF_A_NOTEBOOK:
+        return
+    with contextlib.suppress(TooMuch):
+        for cell, seen in zip(wanted, _reader.ask("look", wanted)):
+            _looks[cell] = _look(seen)
+
+
+def look(source: str, code: bool) -> Look:
+    """What is seen of one cell. What is too long or too much is no cell that was handed out."""
+    if (source, code) not in _looks:
+        seen = Look(hashlib.sha256(source.encode("utf-8", "replace")).hexdigest())
+        if len(source) <= MOST_OF_A_CELL:
+            with contextlib.suppress(TooMuch):
+                seen = _look(_reader.ask("look", [(source, code)])[0])
+        _looks[source, code] = seen
+    return _looks[source, code]
+
+
+def _look(seen: Any) -> Look:
+    digest, binds, is_python = seen
+    return Look(str(digest), frozenset(map(str, binds)), is_python is True)
 
 
 def words_of(source: str) -> Words:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from autograder.course.notebook_reading import binds, digest, is_python
 from autograder.grade.hidden_exceptions import let_through
 from autograder.grade.names_bound import names_bound
 from autograder.grade.rebound import may_be_rebound
@@ -21,6 +22,13 @@ TRIED_ELSEWHERE = 50
 
 def _rebound(cells: Sequence[str | None], places: Sequence[int]) -> list[int]:
     return [place for place in places if may_be_rebound(cells[:place], cells[place:])]
+
+
+def _look(cells: Sequence[tuple[str, bool]]) -> list[tuple[str, list[str], bool]]:
+    return [
+        (digest(source, code), sorted(binds(source)) if code else [], code and is_python(source))
+        for source, code in cells
+    ]
 
 
 def _words(source: str) -> tuple[list[str], list[float]]:
@@ -45,6 +53,7 @@ if __name__ == "__main__":
     serve(
         {
             "let_through": let_through,
+            "look": _look,
             "names_bound": names_bound,
             "rebound": _rebound,
             "repair": _repair,

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
-from autograder import reading
 from autograder.course.bundle import Bundle
+from autograder.course.notebook_reading import Known, found_names
 from autograder.grade import flags as kinds
 from autograder.grade.cells import Cell
 from autograder.grade.flags import Flag
+from autograder.grade.reader import look
 
 #: What stands in an answer cell that nobody has filled.
 _STUB = "raise NotImplementedError"
 
-_FENCED = re.compile(r"\s*(```+|~~~+)[^\n]*\n(?P<code>.*?)\n?\1\s*", re.S)
-
 
 def with_names(cells: list[Cell], bundle: Bundle) -> tuple[list[Cell], list[Flag]]:
     """The cells with the names that some of them lost, as far as what they hold tells."""
-    known = [(cell.kind, cell.source, cell.grade_id) for cell in cells]
-    names = reading.found_names(known, bundle.given, bundle.exercises)
+    names = found_names([_known(cell) for cell in cells], bundle.given, bundle.exercises)
     for at, name in names.items():
         cells[at] = replace(cells[at], grade_id=name)
     return cells, [kinds.NAMES_FOUND.flag(number=len(names))] if names else []
+
+
+def _known(cell: Cell) -> Known:
+    if cell.grade_id or not cell.source.strip():
+        return Known(cell.grade_id, "")
+    seen = look(cell.source, cell.kind == "code")
+    return Known("", seen.digest, seen.binds)
 
 
 def with_answers_as_code(cells: list[Cell], bundle: Bundle) -> tuple[list[Cell], list[Flag]]:
@@ -54,9 +58,11 @@ def with_answers_as_code(cells: list[Cell], bundle: Bundle) -> tuple[list[Cell],
 
 def _code(cell: Cell) -> str:
     """The code in a text cell, without the fence that may be around all of it."""
-    fenced = _FENCED.fullmatch(cell.source)
-    return fenced["code"] if fenced else cell.source
+    first, *lines = cell.source.strip().split("\n")
+    fence = first[:3]
+    fenced = fence in ("```", "~~~") and lines and lines[-1].strip() == fence
+    return "\n".join(lines[:-1]) if fenced else cell.source
 
 
 def _answers(cell: Cell, name: str) -> bool:
-    return name in reading.binds(_code(cell))
+    return name in look(_code(cell), True).binds

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from autograder import reading
+from autograder.course import notebook_reading as reading
 from autograder.course.bundle import Bundle, TestCell
 from autograder.grade import flags as kinds
 from autograder.grade import reasons
 from autograder.grade.cells import Cell, cell_of
 from autograder.grade.flags import Flag
 from autograder.grade.pictures import with_pictures
-from autograder.grade.reader import names_bound
+from autograder.grade.reader import look, look_at, names_bound
 from autograder.grade.restored import with_answers_as_code, with_names
 from autograder.grade.without_outputs import TooLarge, read_without_outputs
 from autograder.grade.written import find_written_answers, with_text_beside
@@ -157,6 +157,10 @@ def content_of(file: BinaryIO, most: int) -> bytes:
         ) from None
 
 
+#: The steps from cells as they came to cells as they were meant, each with what is to be said of it.
+_MEANT = (with_names, with_answers_as_code, find_written_answers, with_text_beside, with_pictures)
+
+
 def parse(data: bytes, bundle: Bundle) -> Submission:
     """The cells of a notebook, of any nbformat that can be understood.
 
@@ -205,13 +209,8 @@ def parse(data: bytes, bundle: Bundle) -> Submission:
     if unread:
         first = read.index(None) + 1
         flags.append(kinds.CELLS_UNREAD.flag(unread=unread, cells=len(read), first=first))
-    for step in (
-        with_names,
-        with_answers_as_code,
-        find_written_answers,
-        with_text_beside,
-        with_pictures,
-    ):
+    look_at((cell.source, cell.kind == "code") for cell in known)
+    for step in _MEANT:
         known, told = step(known, bundle)
         flags += told
     submission = Submission(known, flags)
@@ -262,4 +261,4 @@ def _handed_out_before(cell: Cell, bundle: Bundle) -> bool:
 
 def _same(text: str, *given: str) -> bool:
     """Whether code is one of these, however it is laid out."""
-    return reading.form(text, True) in [reading.form(known, True) for known in given]
+    return look(text, True).digest in [reading.digest(known, True) for known in given]

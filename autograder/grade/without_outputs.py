@@ -22,8 +22,6 @@ _KEY = re.compile(rb"\s*:\s*\[")
 #: Bytes behind a key in which its value begins.
 _BEHIND = 64
 
-_BACKSLASHES = re.compile(rb"\\*\Z")
-
 #: How deep the outputs of a cell lie: in cells, or in worksheets and cells as format 3 has it.
 _DEPTHS = (3, 5)
 
@@ -86,7 +84,8 @@ class _Filter:
                 if self.start is None:
                     raise TooLarge
                 self.containers = MOST_CONTAINERS + 1  # these outputs are dropped
-                text = b'"' + _BACKSLASHES.search(text)[0]  # type: ignore[index]
+                backslashes = len(text) - len(text.rstrip(b"\\"))
+                text = b'"' + b"\\" * backslashes
             # One that does not end here is looked at again with twice as much behind it.
             size = min(2 * size, self.most) if text else _CHUNK
             more = self.reader.more(size)

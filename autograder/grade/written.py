@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from autograder import reading
+from autograder.course import notebook_reading as reading
 from autograder.course.bundle import Bundle
 from autograder.grade import flags as kinds
 from autograder.grade.cells import Cell
 from autograder.grade.flags import Flag
+from autograder.grade.reader import look
 from autograder.notebooks import HIDDEN, grade_id
 from autograder.text import plain_line
 
@@ -23,6 +24,9 @@ _SENTENCE = re.compile(
     r"\s*(?!(?:def|class|for|while|if|with|from|import|return|assert|not|lambda|raise)\b)"
     r"[^\W\d_]+(?:[,;:]? [^\W\d_'’-]+){3}"
 )
+
+#: Characters of a line that are looked at.
+MOST_OF_A_LINE = 500
 
 #: Characters of a cell that a flag quotes.
 MOST_QUOTED = 50
@@ -88,8 +92,8 @@ def _is(cell: Cell, of_the_lesson: Any) -> bool:
     if name and cell.grade_id == name:
         return True
     code = of_the_lesson.cell_type == "code"
-    given = reading.form(HIDDEN.sub("", of_the_lesson.source), code)
-    return not cell.grade_id and reading.form(cell.source, code) == given
+    given = reading.digest(HIDDEN.sub("", of_the_lesson.source), code)
+    return not cell.grade_id and look(cell.source, code).digest == given
 
 
 def with_text_beside(cells: list[Cell], bundle: Bundle) -> tuple[list[Cell], list[Flag]]:
@@ -152,4 +156,5 @@ def _is_text(cell: Cell) -> bool:
     lines = cell.source.strip().splitlines()
     if all(line.lstrip().startswith("#") for line in lines):
         return True
-    return bool(_SENTENCE.match(lines[0])) and not reading.is_python(cell.source)
+    sentence = _SENTENCE.match(lines[0][:MOST_OF_A_LINE])
+    return sentence is not None and not look(cell.source, True).is_python

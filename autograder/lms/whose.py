@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from autograder import reading
 from autograder.classroom.folder import ClassError, ClassFolder
 from autograder.classroom.roster import Member, Roster, fit_for_a_folder
+from autograder.course import notebook_reading as reading
 from autograder.grade.submission import Unreadable
 from autograder.lms.archives import Archive, File
 from autograder.lms.layouts import (

@@ -17,6 +17,7 @@ from nbformat import NotebookNode
 from nbgrader.utils import compute_checksum
 
 from autograder.course.course_progress import has_code, is_begun, lesson_notebooks
+from autograder.course.notebook_file import DamagedNotebook, read_notebook
 from autograder.course.release import (
     ManifestError,
     ReleasedCell,
@@ -28,13 +29,11 @@ from autograder.course.release import (
 from autograder.errors import WrongUse
 from autograder.notebooks import (
     SETUP,
-    DamagedNotebook,
     exercise_of,
     grade_id,
     is_answer,
     is_test,
     nbgrader_metadata,
-    read_notebook,
     tags,
 )
 from autograder.student.run import Ran, run

@@ -18,6 +18,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.course.course_progress import lesson_notebooks
+from autograder.course.notebook_file import DamagedNotebook, read_notebook
 from autograder.course.release import (
     NOT_MERGED,
     SET_ASIDE,
@@ -31,7 +32,6 @@ from autograder.course.release import (
 )
 from autograder.errors import WrongUse
 from autograder.files import replacing, write_whole
-from autograder.notebooks import DamagedNotebook, read_notebook
 from autograder.student.merge import CannotMerge, merge
 from autograder.text import plain_line
 
