@@ -157,7 +157,7 @@ def content_of(file: BinaryIO, most: int) -> bytes:
         ) from None
 
 
-#: The steps from cells as they came to cells as they were meant, each with what is to be said of it.
+#: The steps from cells as they came to cells as they were meant, each with what is said of it.
 _MEANT = (with_names, with_answers_as_code, find_written_answers, with_text_beside, with_pictures)
 
 
