@@ -992,7 +992,7 @@ for shape, d_ff in cases:
     parameters, x, expected, reference = a_case(shape, d_ff)
     # Of one word all hidden units may be off: other words are those that change the most.
     choices = (x.square() + x, -x, 2 - x)
-    other = max(choices, key=lambda words: float((reference(words) - expected).abs().max()))
+    other = max(choices, key=lambda words: float((reference(words).detach() - expected).abs().max()))
     of_x = forward(parameters, x.clone(), d_ff)
     cases_run.append((shape, d_ff, parameters, x, expected, of_x, other))
 
