@@ -141,7 +141,7 @@ release: $(TESTS) ## make what a tag hands out in build/release: zip, wheel, sit
 screenshots: $(TESTS) ## take the documentation's pictures again, with a headless Chromium
 	SCREENSHOTS=docs/images $(BIN)/pytest -r s tests/test_browser_student.py \
 	  tests/test_browser_accidents.py tests/test_browser_start.py tests/test_browser_hands_on.py \
-	  tests/test_browser_instructor.py
+	  tests/test_browser_instructor.py tests/test_browser_chat.py
 
 clean: ## remove what was made, but for course/ and solutions/
 	rm -rf build demo-class .pytest_cache .mypy_cache .ruff_cache *.egg-info
