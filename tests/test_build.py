@@ -257,7 +257,7 @@ def test_a_released_lesson_needs_only_what_it_brings(lesson: Lesson) -> None:
 def test_the_kit_needs_nothing_more() -> None:
     """Sliders ask for ipywidgets, and do without (tests/test_hands_on.py)."""
     for path in (ROOT / "lesson_kit").glob("*.py"):
-        more = {"ipywidgets"} if path.name == "hands_on.py" else set()
+        more = {"ipywidgets"} if path.name in {"hands_on.py", "chat_window.py"} else set()
         assert imported(path.read_text(encoding="utf-8")) <= STANDARD | more, path.name
 
 

@@ -313,7 +313,8 @@ def kernel_holds() -> Iterator[None]:
             os.setxattr(unit, "trusted.delegate", b"1")
     try:
         if not granted():
-            pytest.skip(f"The kernel holds no memory here: {how_memory_is_held()}.")
+            why = f"The kernel holds no memory here: {how_memory_is_held()}."
+            pytest.skip(why)
         yield
     finally:
         if unit is not None:

@@ -23,7 +23,7 @@ from autograder.course.course_progress import (
     progress_of,
 )
 from autograder.course.lessons import Course
-from autograder.course.release import read_manifest, record_release, release_in
+from autograder.course.release import MANIFEST_FILE, read_manifest, record_release, release_in
 from autograder.notebooks import is_answer, is_test, is_written
 
 from .conftest import COURSE, ROOT
@@ -234,8 +234,12 @@ def test_a_build_writes_page_and_manifest_and_keeps_own_work(
     monkeypatch.setattr("autograder.build.build._same_cells", lambda *arguments: True)
     (tmp_path / "solutions" / "01-tiny").mkdir(parents=True)
     build(Course.load(tmp_path), tmp_path, say=told.append)
-    assert {path.name: path.read_bytes() for path in course.iterdir() if path.is_file()} == fresh
-    assert sorted(fresh) == [".release.json", PROGRESS_FILE, READER_FILE, START_FILE]
+    made = {path.name: path.read_bytes() for path in course.iterdir() if path.is_file()}
+    # What was handed out has the kit as well; a build's own manifest is that of its files.
+    assert made.pop(MANIFEST_FILE) != fresh.pop(MANIFEST_FILE)
+    assert made == fresh
+    assert read_manifest(course) == release_in(course)
+    assert sorted(fresh) == [PROGRESS_FILE, READER_FILE, START_FILE]
     (kept,) = tmp_path.glob("course-before-build-*")
     assert (kept / TINY).read_bytes() == work
     assert str(kept) in told[0]

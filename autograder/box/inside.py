@@ -99,6 +99,8 @@ class Inside:
 
         self.stand_ins = {"class": class_stand_in, "function": function_stand_in}
         torch.set_num_threads(1)
+        half = torch.ones(1, 1).half()
+        half @ half  # has torch read /proc/cpuinfo, which a box has not
         tqdm.tqdm.monitor_interval = 0  # its thread would keep the box from being copied
         plt.close("all")
         answer_imports()

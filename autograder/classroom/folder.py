@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from sqlalchemy.engine import make_url
+
 from autograder.classroom.settings import AT_ONCE, WHEN_GRADED, ClassError, ClassSettings
 from autograder.course.bundle import Bundle
 from autograder.course.former import read_former
@@ -53,6 +55,13 @@ class ClassFolder(ClassSettings):
     def set_aside(self) -> Path:
         """Where what gave way to something newer is kept; nothing there is ever deleted."""
         return self.root / "set_aside"
+
+    @property
+    def lacks_gradebook(self) -> bool:
+        """Whether the gradebook is a file, and that is gone."""
+        url = make_url(self.db_url)
+        is_file = url.drivername.startswith("sqlite") and bool(url.database)
+        return is_file and not Path(str(url.database)).exists()
 
     @property
     def db_url(self) -> str:

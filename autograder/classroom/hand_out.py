@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-
-from sqlalchemy.engine import make_url
 
 from autograder.build.build import generate_release, nbgrader_config
 from autograder.classroom.folder import WHEN_GRADED, ClassFolder
@@ -24,9 +21,7 @@ def renew_gradebook(folder: ClassFolder) -> bool:
     Raises:
         BuildError: nbgrader refused a notebook.
     """
-    url = make_url(folder.db_url)
-    file = Path(url.database or "") if url.drivername.startswith("sqlite") else None
-    if file is None or file.exists() or not url.database:
+    if not folder.lacks_gradebook:
         return False
     begin_gradebook(folder.db_url)
     for assignment in folder.assignments:

@@ -255,7 +255,7 @@ def load_layer(block, tensors, layer):
 
 @alternative("load_layer", "copies_first_then_undoes")
 def load_layer(block, tensors, layer):
-    before = {name: parameter.detach().clone() for name, parameter in block.named_parameters()}
+    before = {key: value.detach().clone() for key, value in block.named_parameters()}
     pairs = [
         ("attn_norm", block.attention_norm.gamma),
         ("ffn_norm", block.feed_forward_norm.gamma),

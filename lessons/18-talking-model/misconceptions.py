@@ -223,7 +223,8 @@ with exercise("LlamaBlock"):
                 angles = positions[:, None] * base ** (-torch.arange(half, dtype=torch.float64) / half)
                 cos, sin = angles.cos().to(y.dtype), angles.sin().to(y.dtype)
                 first, second = y[..., :half], y[..., half:]
-                return torch.cat([first * cos - second * sin, first * sin + second * cos], dim=-1)
+                turned = [first * cos - second * sin, first * sin + second * cos]
+                return torch.cat(turned, dim=-1)
          """},
         "Your queries and keys are turned as in the authors' own source: feature i with feature i + d_head / 2. In this "
         "file, and in lesson 11's apply_rotary, the pairs are neighbours.",
@@ -540,7 +541,7 @@ with exercise("chat_tokens"):
         start, end = special["<|im_start|>"], special["<|im_end|>"]
 
         def all_of(text):
-            parts = re.split(r"(<\\|im_start\\|>|<\\|im_end\\|>)", text)
+            parts = re.split(r"(<\\|im_(?:start|end)\\|>)", text)
             return [i for part in parts if part for i in ([special[part]] if part in special else encode(part))]
 
         ids = []

@@ -1217,8 +1217,8 @@ assert not published or decode([int(logits.argmax())]) == "."
 def friends_rotary(x, positions, base=10000.0):
     half = x.shape[-1] // 2
     speeds = base ** (-torch.arange(half, dtype=torch.float64) / half)  # line a: 1 down to about 1 / base
-    angles = positions[:, None] * speeds  # line b: position times speed
-    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    angles = positions.view(-1, 1) * speeds  # line b: position times speed
+    cos, sin = torch.cos(angles).to(x.dtype), torch.sin(angles).to(x.dtype)
     first, second = x[..., :half], x[..., half:]  # line c: the pairs
     return torch.cat([first * cos - second * sin, first * sin + second * cos], dim=-1)  # line d: the turn
 
