@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from autograder.grade import reader
-from autograder.grade.reader import TooMuch, names_bound, rebound_at, repaired, words_of
+from autograder.grade.reader import TooMuch, look, names_bound, rebound_at, repaired, words_of
 
 from .conftest import ROOT
 
@@ -31,6 +31,7 @@ def test_a_cell_that_takes_gigabytes_takes_them_elsewhere(cell: str) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert rebound_at(["def f(): return 1", cell], [1]) <= {1}
     assert names_bound(cell) in ([], ["x"])
+    assert look(cell, True).digest
     for ask in (words_of, lambda source: repaired(source, lambda changed: False, 1.0)):
         with contextlib.suppress(TooMuch):
             ask(cell)
