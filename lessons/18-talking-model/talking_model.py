@@ -1582,7 +1582,7 @@ def written(prompt, max_new, stop):
 
 
 with check("a number of tokens", points=1):
-    found, handed = written([3, 4, 5], 4, 2)
+    found, _ = written([3, 4, 5], 4, 2)
     message = "After 3 4 5 come 6 7 8 9: four new tokens, without the prompt."
     assert_equal(found, [6, 7, 8, 9], message, name="the tokens")
 with check("it ends at stop", points=1):
@@ -1591,7 +1591,7 @@ with check("it ends at stop", points=1):
     assert_equal(found, [6, 7, 8], message, name="the tokens")
 with check("the prompt once, then one token each", points=1.5):
     message = "step remembers: it gets the prompt, then each new token alone, and never one that nobody asks about."
-    assert_equal(handed, [[3, 4, 5], [6], [7], [8]], message, name="what step was handed")
+    assert_equal(written([3, 4, 5], 4, 2)[1], [[3, 4, 5], [6], [7], [8]], message, name="what step was handed")
     assert_equal(written([1], 9, 4)[1], [[1], [2], [3]], message, name="what step was handed")
 with check("an empty prompt", points=0.5, side=True), assert_raises(ValueError, "prompt []: this should be a ValueError."):
     written([], 3, 9)
@@ -2005,7 +2005,7 @@ for slip, (make, undo) in slips.items():
     make()
     try:
         costs[slip] = losses_in_pieces()
-        said = answer_to(france, 7)
+        said = answer_to(france, 6)
     finally:
         undo()
     print(f"{slip:28s}{costs[slip][0]:8.2f}{costs[slip][1]:8.2f}   {said!r}")
@@ -2019,7 +2019,7 @@ def read_out(x):
 
 costs["a read-out of its own"] = losses_in_pieces()
 read_out = read_out_kept
-assert max(abs(a - b) for a, b in zip(losses_in_pieces(5), costs["none"])) < 1e-3  # a cache changes nothing
+assert max(abs(a - b) for a, b in zip(losses_in_pieces(20), costs["none"])) < 1e-3  # a cache changes nothing
 costs["positions from 0, by fives"] = losses_in_pieces(5, from_zero=True)
 for slip in list(costs)[len(slips):]:
     print(f"{slip:28s}{costs[slip][0]:8.2f}{costs[slip][1]:8.2f}")
@@ -2034,7 +2034,7 @@ if published:
 # Three kinds. **Harmless**: eps 1e-6. The stream's entries are far larger. **Ruinous**: whoever exchanges
 # heads, norms, gate and up, or leaves the read-out random, gets noise, and looks for the mistake.
 # In between lie the dangerous ones: with halves, with positions from 0, even with nothing turned at all, it
-# still writes English, only worse. And with base 10,000 it loses a hundredth of a nat on one text and a tenth on the other, says
+# still writes English, only worse. And with base 10,000 it loses a fiftieth of a nat on one text and a tenth on the other, says
 # "Paris", and would go out to the users. Only the comparison with recorded numbers finds it: behind the first
 # layer, at once.
 #
@@ -2164,7 +2164,7 @@ show(
 #
 # ### It loops
 #
-# "Recite the first lines of Romeo and Juliet", 30 tokens, greedily, and drawn at temperature 0.7. Which share
+# "Recite the first lines of Romeo and Juliet", 26 tokens, greedily, and drawn at temperature 0.7. Which share
 # of all runs of four tokens is a **repetition** of an earlier one in the same answer?
 
 
@@ -2182,7 +2182,7 @@ def at_random(logits):
 draw = torch.Generator().manual_seed(1)
 prompt = chat_tokens([user("Recite the first lines of Romeo and Juliet.")], encode, special)
 for way, pick in {"greedy": greedy, "drawn": at_random}.items():
-    written = generate(reader(), prompt, 30, -1, pick)
+    written = generate(reader(), prompt, 26, -1, pick)
     print(f"{way:8s}{repeated(written):.2f} repeated   {decode(written)!r}")
     assert not published or (repeated(written) > 0.3) == (way == "greedy")
 
@@ -2200,7 +2200,7 @@ for way, pick in {"greedy": greedy, "drawn": at_random}.items():
 # **Predict, then run.** How many levels does the model need to know the capital of France?
 
 # %% tags=["demonstration", "guess"]
-guess_levels = 12  # write 6, 8, 10, 12 or 16
+guess_levels = 12  # write 8, 10, 12 or 16
 
 
 # %% tags=["demonstration", "nbval-ignore-output"]
@@ -2220,13 +2220,13 @@ def with_levels(levels):
 
 
 kept = {}
-for levels in (16, 12, 10, 8, 6):
+for levels in (16, 12, 10, 8):
     if levels < 16:
         with_levels(levels)
-    kept[levels] = losses_in_pieces(), answer_to(france, 7)
+    kept[levels] = losses_in_pieces(), answer_to(france, 6)
     print(f"{levels:2d} levels, {math.log2(levels) + 1:.1f} bits: loss {kept[levels][0][0]:5.2f} {kept[levels][0][1]:5.2f}   {kept[levels][1]!r}")
 knows = [levels for levels in kept if "Paris" in kept[levels][1]]
-assert not published or (12 in knows and 6 not in knows and kept[8][0][0] > kept[16][0][0] + 0.8)
+assert not published or (12 in knows and 8 not in knows and kept[8][0][0] > kept[16][0][0] + 0.8)
 if published:
     reply("guess_levels", guess_levels, min(knows, default=0), "It has few weights, and each does much.", within=0)
 
@@ -2241,8 +2241,8 @@ axes.set_xticklabels([f"{levels}\n{'says Paris' if levels in knows else 'does no
 axes.legend()
 show(
     figure,
-    "Figure 5. Fewer levels for each weight. Sixteen are no luxury: each pair of levels that goes costs something, and at six it babbles.",
-    "Two falling curves over 6 to 16 levels. " + "; ".join(
+    "Figure 5. Fewer levels for each weight. Sixteen are no luxury: each pair of levels that goes costs something, and at eight Paris is lost.",
+    "Two falling curves over 8 to 16 levels. " + "; ".join(
         f"{levels} levels: {kept[levels][0][0]:.2f} and {kept[levels][0][1]:.2f} nats" for levels in steps) + ".",
 )
 
@@ -2277,7 +2277,7 @@ show(
 # %% [markdown] written="same" points=5
 # ### BEGIN SOLUTION
 # English, a moderate loss and shapes that fit are what the halves layout, positions from 0 and a wrong base
-# show as well: base 10,000 cost a hundredth and a tenth of a nat here and still said "Paris". A loss proves nothing without
+# show as well: base 10,000 cost a fiftieth and a tenth of a nat here and still said "Paris". A loss proves nothing without
 # the reference's loss on the same text. I would record the stream of a few tokens behind every layer with the
 # published code, and compare layer by layer, with a bound relative to the largest entry of each vector (2e-5),
 # because entries reach 20,000; the first layer that is off holds the mistake, and I would begin behind layer 1. For the
