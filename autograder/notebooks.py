@@ -21,6 +21,16 @@ GUESS = "guess"
 HIDDEN = re.compile(r"^[^\n]*BEGIN HIDDEN TESTS.*?END HIDDEN TESTS[^\n]*\n?", re.S | re.M)
 
 
+#: What a notebook's metadata says of the kernel that runs it.
+KERNEL = {
+    "kernelspec": {
+        "display_name": "Python 3 (ipykernel)",
+        "language": "python",
+        "name": "python3",
+    },
+    "language_info": {"name": "python"},
+}
+
 #: Tags that say what becomes of a cell; a release's manifest keeps them.
 TAGS = (DEMONSTRATION, SETUP, GUESS)
 

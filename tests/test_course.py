@@ -144,3 +144,11 @@ def test_classes_of_one_name_are_told_apart(tmp_path: Path) -> None:
     path.write_text(head + one.format(name="a", value=1) * 2)
     with pytest.raises(LessonError, match="'a' stands there twice"):
         alternatives(course.lesson("01"))
+
+
+def test_a_lesson_can_be_sent_while_it_is_read(tmp_path: Path) -> None:
+    """Another thread pickles it for a worker while this one reads its notebook."""
+    lesson = tiny_course(tmp_path).lesson("01")
+    sent = lesson.__getstate__()
+    assert lesson.notebook.cells
+    assert "notebook" not in sent

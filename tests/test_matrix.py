@@ -12,6 +12,7 @@ import pytest
 
 from autograder.authors.trial import trial, try_all, unproved
 from autograder.build.beside import data_of
+from autograder.course.dependencies import Dependencies
 from autograder.course.lessons import Course, Lesson
 from autograder.diagnose import catalogue, matrix
 from autograder.diagnose.lock import LOCK_FILE, Lock, LockError
@@ -246,7 +247,7 @@ def test_a_lock_fits_until_what_it_comes_from_changes(
     found = {
         one
         for one in ("double", "quadruple")
-        if locked[one].made_from != catalogue.made_from(now, one)
+        if locked[one].made_from != catalogue.made_from(Dependencies(now), one)
     }
     assert found == anew
     assert bool(catalogue.not_locked([now])) is bool(anew)

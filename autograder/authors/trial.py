@@ -238,8 +238,9 @@ def cells_that_see(lesson: Lesson, exercise: str) -> list[str]:
     ]
 
 
-def proof(lesson: Lesson, exercise: str) -> str:
+def proof(depends: Dependencies, exercise: str) -> str:
     """Changes with all in this repository that :func:`trial` depends on for an exercise."""
+    lesson = depends.lesson
     tests = {test: lesson.tests[test] for test in cells_that_see(lesson, exercise)}
     tried: list[Implementation] = [
         answer
@@ -247,7 +248,7 @@ def proof(lesson: Lesson, exercise: str) -> str:
         if answer.exercise == exercise
     ]
     sources = [cell.source for cell in tests.values()] + [answer.source for answer in tried]
-    behind = Dependencies(lesson).behind([lesson.exercises[exercise], *sources], {})
+    behind = depends.behind([lesson.exercises[exercise], *sources], {})
     shown = [(answer.name, answer.source, answer.sentence, answer.right) for answer in tried]
     return digest([list(tests), sources, shown, behind, digest_of_code(_DECIDE), makers()])
 
@@ -255,10 +256,11 @@ def proof(lesson: Lesson, exercise: str) -> str:
 def unproved(lesson: Lesson) -> list[str]:
     """The exercises of which the lesson's lock does not say that all of this held."""
     lock = Lock.read(lesson, catalogue.released(lesson)).exercises
+    depends = Dependencies(lesson)
     return [
         name
         for name in lesson.exercises
-        if name not in lock or lock[name].proved != proof(lesson, name)
+        if name not in lock or lock[name].proved != proof(depends, name)
     ]
 
 
@@ -278,7 +280,7 @@ def try_all(
         for place, (task, (lesson, name)) in enumerate(zip(tasks, wanted)):
             tried = task.result()
             if not tried.complaints and not seeds:
-                held[name] = proof(lesson, name), (tried.named, tried.wrong)
+                held[name] = proof(Dependencies(lesson), name), (tried.named, tried.wrong)
             last = place + 1 == len(wanted) or wanted[place + 1][0] is not lesson
             if last and held:
                 catalogue.record(lesson, held)

@@ -17,6 +17,7 @@ import nbformat
 from autograder.course import course_progress, notebook_reading
 from autograder.course.course_progress import as_table, lesson_notebooks, progress_of
 from autograder.files import write_whole
+from autograder.notebooks import KERNEL
 
 #: The page, the module that its cell imports, and the reader of notebooks that this one imports.
 START_FILE = "start.ipynb"
@@ -80,16 +81,7 @@ def write_start_page(folder: Path, title: str) -> None:
     for cell, name in zip(cells, ("welcome", "progress", "more")):
         cell["id"] = name
     page = nbformat.v4.new_notebook(cells=cells)
-    page.metadata = nbformat.from_dict(
-        {
-            "kernelspec": {
-                "display_name": "Python 3 (ipykernel)",
-                "language": "python",
-                "name": "python3",
-            },
-            "language_info": {"name": "python"},
-        }
-    )
+    page.metadata = nbformat.from_dict(KERNEL)
     write_whole(folder / START_FILE, nbformat.writes(page) + "\n")
     module = Path(str(course_progress.__file__)).read_text(encoding="utf-8")
     module = module.replace(_IMPORT, f"import {READER_FILE.removesuffix('.py')} as reading")

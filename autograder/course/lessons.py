@@ -23,6 +23,7 @@ from autograder.course.cell_headers import WrongHeader, nbgrader_of, spellings
 from autograder.course.course_progress import LESSON
 from autograder.errors import WrongUse
 from autograder.notebooks import (
+    KERNEL,
     SETUP,
     exercise_of,
     grade_id,
@@ -88,6 +89,10 @@ class Lesson:
     #: What the notebook is called where that is not its folder's name.
     notebook_of_its_own: str = ""
 
+    def __getstate__(self) -> dict[str, object]:
+        """For another process: a copy, since what is read later may be added meanwhile."""
+        return dict(self.__dict__)
+
     @property
     def notebook_name(self) -> str:
         """The folder's name in snake case without its number, unless course.toml says another."""
@@ -116,15 +121,7 @@ class Lesson:
         cells = [_clean(self.source_path, cell) for cell in parsed.cells]
         heading = nbformat.v4.new_markdown_cell(self._heading())
         notebook = nbformat.v4.new_notebook(cells=[heading, *cells])
-        notebook.metadata = NotebookNode(
-            kernelspec={
-                "display_name": "Python 3 (ipykernel)",
-                "language": "python",
-                "name": "python3",
-            },
-            language_info={"name": "python"},
-            **{LESSON: self._described()},
-        )
+        notebook.metadata = nbformat.from_dict({**KERNEL, LESSON: self._described()})
         _give_ids(self.folder, notebook)
         _check_cells(self.source_path, text, notebook)
         return notebook

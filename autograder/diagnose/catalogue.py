@@ -90,16 +90,17 @@ def graded_cells(lesson: Lesson, exercise: str) -> list[str]:
     return [test for test in lesson.tests if exercise_of(test, names) == exercise]
 
 
-def made_from(lesson: Lesson, exercise: str) -> str:
+def made_from(depends: Dependencies, exercise: str) -> str:
     """Changes with all in this repository that the evidence of an exercise's mistakes comes from.
 
     That is: the code that its tests, its answer and its entries reach, and what makes evidence.
     A changed sentence of the story or of a mistake, or another exercise's test, is not.
     """
+    lesson = depends.lesson
     tests = {test: lesson.tests[test] for test in graded_cells(lesson, exercise)}
     wrong = [(entry.name, entry.source) for entry in entries(lesson)[exercise]]
     sources = [cell.source for cell in tests.values()] + [source for _, source in wrong]
-    behind = Dependencies(lesson).behind([lesson.exercises[exercise], *sources], {})
+    behind = depends.behind([lesson.exercises[exercise], *sources], {})
     graded = [
         (test, cell.source, nbgrader_metadata(cell)["points"]) for test, cell in tests.items()
     ]
@@ -117,7 +118,7 @@ def known_in(lesson: Lesson) -> dict[str, Known]:
         for exercise in entries(lesson):
             locked = lock.exercises.get(exercise, OfExercise())
             there = dict(zip(locked.handed_out, handed_out.get(exercise, ())))
-            digest = made_from(lesson, exercise)
+            digest = made_from(matrix.depends, exercise)
             known[exercise] = Known(locked.made_from, locked.seen, there)
             if locked.made_from != digest or len(there) != len(locked.handed_out):
                 known[exercise] = looked_at(matrix, exercise, digest, known[exercise])
@@ -273,8 +274,10 @@ def not_locked(lessons: Iterable[Lesson]) -> list[Lesson]:
 
 def _fits(lesson: Lesson) -> bool:
     kept = Lock.read(lesson, released(lesson)).exercises
+    depends = Dependencies(lesson)
     return all(
-        name in kept and kept[name].made_from == made_from(lesson, name) for name in entries(lesson)
+        name in kept and kept[name].made_from == made_from(depends, name)
+        for name in entries(lesson)
     )
 
 

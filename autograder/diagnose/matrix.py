@@ -113,7 +113,7 @@ class Matrix:
         self.computed = 0
         self._results = results if results is not None else ResultCache()
         self._own = results is None
-        self._depends = Dependencies(lesson)
+        self.depends = Dependencies(lesson)
         self._stack = contextlib.ExitStack()
         self._run: PlainRun | None = None
 
@@ -202,7 +202,7 @@ class Matrix:
         worth = nbgrader_metadata(cell)["points"]
         answer = sealed_answers(self.lesson) if "check_answer(" in cell.source else ""
         how = [test, cell.source, worth, seed, as_graded, box, answer, makers()]
-        behind = self._depends.behind([cell.source], answers)
+        behind = self.depends.behind([cell.source], answers)
         return digest([how, sorted(answers.items()), behind])
 
     def _computed(
