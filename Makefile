@@ -16,9 +16,10 @@ TESTS := $(VENV)/.ready-tests
 WORKERS ?= 2
 # Tests wait for boxes, kernels and browsers: one process more than cores.
 TESTERS ?= 3
+NBVAL = --nbval --nbval-sanitize-with tests/nbval.cfg
 # make test NO_SKIPS=1: a test that is skipped fails, as where everything is installed.
 NO_SKIPS ?=
-PYTEST = $(BIN)/pytest -n $(TESTERS) --dist worksteal -r s $(if $(NO_SKIPS),--no-skips)
+PYTEST = $(BIN)/pytest -n $(TESTERS) --dist loadgroup --no-loadscope-reorder -r s $(if $(NO_SKIPS),--no-skips)
 # The files of which make test takes a sixteenth, which the commit chooses.
 SAMPLED := $(shell grep -lsw sampled tests/test_*.py)
 # make check LESSON=02 EXERCISE=softmax
@@ -91,20 +92,17 @@ else
 	$(BIN)/mypy
 	$(BIN)/autograder lint --changed
 	$(BIN)/autograder trial --changed
-	$(PYTEST) -m 'not long and not course' tests
+	$(PYTEST) -m 'not long and not course and not slow' tests
 endif
 
 test: $(TESTS) ## prove a change: every kind of promise, many of them on a sample
-	@echo "== 1 of 4: ruff"
+	@echo "== 1 of 3: ruff"
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	@echo "== 2 of 4: types"
+	@echo "== 2 of 3: types"
 	$(BIN)/mypy
-	@echo "== 3 of 4: nbval re-runs every solved notebook and compares the stable outputs"
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile --nbval --nbval-sanitize-with tests/nbval.cfg -r s \
-	  $(if $(NO_SKIPS),--no-skips) solutions
-	@echo "== 4 of 4: the tests, and the tests of the tests"
-	$(PYTEST) --durations 10 -m 'not long' tests
+	@echo "== 3 of 3: nbval re-runs every solved notebook; the tests, and the tests of the tests"
+	$(PYTEST) $(NBVAL) --durations 10 -m 'not long' solutions tests
 
 test-long: $(TESTS) ## prove everything, all attacks and other processors among it: hours
 	$(PYTEST) --durations 10 -m long tests

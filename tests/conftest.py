@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 from autograder.build.beside import write_data, write_kit
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
-from autograder.course.lessons import Course
+from autograder.course.lessons import Course, Lesson
 
 from .tiny import tiny_course
 
@@ -55,20 +55,39 @@ def pytest_report_header() -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what asks something of the lessons themselves, and not of the engine alone."""
+    """Mark what asks something of the lessons themselves; say what one process of pytest-xdist
+    runs, and begin with what takes longest."""
     for item in items:
         if isinstance(item, pytest.Function) and hasattr(item.module, "COURSE"):
             item.add_marker("course")
+        item.add_marker(pytest.mark.xdist_group(_together_with(item)))
+    items.sort(key=_last)
 
 
-def sampled(cases: Sequence[Case]) -> list[Case]:
-    """The cases of this shard; all if all are asked for."""
+def _together_with(item: pytest.Item) -> str:
+    """The tests of a lesson share its bundle, those of a file its fixtures, cells a kernel."""
+    if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
+        for value in item.callspec.params.values():
+            if isinstance(value, Lesson):
+                return value.folder
+    return item.path.stem
+
+
+def _last(item: pytest.Item) -> int:
+    """Its place: slow tests, solved notebooks, the others."""
+    if not isinstance(item, pytest.Function):
+        return 1
+    return 0 if item.get_closest_marker("slow") else 2
+
+
+def sampled(cases: Sequence[Case], of: int = SHARDS) -> list[Case]:
+    """The cases of this shard, every ``of``-th; all if all are asked for."""
     chosen = os.environ[SHARD]
     if chosen == "all":
         return list(cases)
     if chosen not in map(str, range(SHARDS)):
         raise pytest.UsageError(f"{SHARD} is {chosen!r}; give a number below {SHARDS}, or all")
-    return list(cases[int(chosen) :: SHARDS])
+    return list(cases[int(chosen) :: of])
 
 
 class Bundles(dict[str, Bundle]):

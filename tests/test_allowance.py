@@ -65,6 +65,7 @@ ABUNDANT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ABUNDANT)
 def test_an_abundant_answer_is_a_verdict_and_costs_nobody_else(name: str, bundle: Bundle) -> None:
     verdict = graded(bundle, notebook_with(bundle, {"answer_size": ABUNDANT[name]}))

@@ -324,6 +324,7 @@ def entries(folder: ClassFolder) -> dict[str, dict[str, Any]]:
     return {entry["student"]: entry for entry in tree["submissions"]}
 
 
+@pytest.mark.slow
 def test_everyone_in_the_school_gets_their_due(school: ClassFolder) -> None:
     found = {who: (one["status"], one["score"]) for who, one in entries(school).items()}
     due: dict[str, tuple[str, float]] = dict.fromkeys(

@@ -167,6 +167,7 @@ def test_the_kinds_of_inputs() -> None:
     assert kinds({"t": 0.5, "s": "", "f": float("inf")}) >= {"t: below 1", "s: str of length 0"}
 
 
+@pytest.mark.slow
 def test_answers(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
     theirs = course / "theirs" / "01-tiny" / "double"
     theirs.mkdir(parents=True)

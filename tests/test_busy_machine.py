@@ -28,6 +28,8 @@ from .classes import LESSON, hand_in, new, solved
 from .submissions import boxes, graded, notebook_with, points, why_not_confined
 from .tiny import tiny_course
 
+pytestmark = pytest.mark.slow
+
 FULL = {"double": 3.0, "quadruple": 4.0, "answer_size": 1.0}
 
 #: Takes so many processor seconds, by the clock at least as long.

@@ -120,6 +120,7 @@ def test_a_syntax_error_costs_its_own_exercise(course: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_cell_that_hangs_or_ends_python_does_not_end_the_rest(course: Path) -> None:
     hangs = (
         "import time\ndef double(x):\n    while True:\n        try:\n            time.sleep(600)\n"
@@ -193,6 +194,7 @@ def test_tags_and_kernel_names_do_not_turn_a_check_off(course: Path) -> None:
     assert outcomes(check_notebook(course / TINY, 60))["test_double"] == NOT_WRITTEN
 
 
+@pytest.mark.slow
 def test_named_checks_in_a_cell_keep_their_own_points(tmp_path: Path) -> None:
     text = (
         '# %% tags=["setup"]\n'

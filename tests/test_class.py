@@ -91,6 +91,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[ClassFolder, Class
     return folder, grade_class(folder, workers=2, sandbox=boxes().tier, quiet=True)
 
 
+@pytest.mark.slow
 def test_everybody_gets_a_verdict(graded: tuple[ClassFolder, ClassResult]) -> None:
     folder, result = graded
     status = {one.student: (one.result.status, one.result.score) for one in result.submissions}
@@ -186,6 +187,7 @@ def test_the_gradebook_is_whole(graded: tuple[ClassFolder, ClassResult]) -> None
         assert "A negative x is to be refused." in comments["double"]
 
 
+@pytest.mark.slow
 def test_a_later_grading_replaces_an_earlier_one(tmp_path: Path) -> None:
     folder = new(tmp_path)
     hand_in(folder, "ada", solved(folder, why="Because."))
@@ -280,6 +282,7 @@ def test_exit_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert usage.value.code == 2
 
 
+@pytest.mark.slow
 def test_a_gradebook_that_is_gone_is_made_anew_and_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -292,6 +295,7 @@ def test_a_gradebook_that_is_gone_is_made_anew_and_said(
     assert scores_in_gradebook(folder) == {"ada": 8.0}
 
 
+@pytest.mark.slow
 def test_the_command_works_without_an_activated_environment(tmp_path: Path) -> None:
     """nbgrader calls alembic by name; our commands find it beside the interpreter."""
     tiny_course(tmp_path)
@@ -339,6 +343,7 @@ def test_the_gradebook_finds_a_submission_without_reading_the_class(tmp_path: Pa
             assert "USING INDEX autograder_" in row[-1]
 
 
+@pytest.mark.slow
 def test_what_goes_wrong_with_one_submission_is_named_and_the_others_are_graded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -375,6 +380,7 @@ def test_what_goes_wrong_with_one_submission_is_named_and_the_others_are_graded(
         assert scores_in_gradebook(folder)[who] == 8.0
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_grading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is nobody's fault, and the same command goes on when there is room."""
     folder = new(tmp_path)
@@ -402,6 +408,7 @@ def test_a_release_holds_all_that_its_notebook_needs(tmp_path: Path) -> None:
     assert KNOWN_MISTAKES in json.loads((folder.root / "release" / LESSON / DATA_FILE).read_text())
 
 
+@pytest.mark.slow
 def test_short_answers_may_be_told_when_graded(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -108,6 +108,7 @@ IN_A_CLASS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", IN_A_CLASS)
 def test_a_class_that_is_none(command: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     refused(command.format("nowhere"), "make a class with `autograder new-class", here, capsys)

@@ -41,6 +41,7 @@ def test_a_line_of_whatever_grades_changes_what_it_is_reached_under(tmp_path: Pa
     assert ROOT / "lesson_kit" / "checks.py" in sources()
 
 
+@pytest.mark.slow
 def test_a_mended_engine_grades_anew_and_the_same_one_does_not(tmp_path: Path) -> None:
     folder = new(tmp_path)
     hand_in(folder, "ada", solved(folder))

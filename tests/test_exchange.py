@@ -15,6 +15,8 @@ from .classes import LESSON, entries, hand_in, new, solved
 from .exchange import RIGHT, Term
 from .submissions import boxes
 
+pytestmark = pytest.mark.slow
+
 WRONG = {"double": "def double(x):\n    return 3 * x\n"}
 
 

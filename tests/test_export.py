@@ -57,6 +57,7 @@ def rows(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
+@pytest.mark.slow
 def test_a_plain_table(graded: ClassFolder) -> None:
     made = plain(standings(graded))
     found = {row["student"]: row for row in rows(made.text)}

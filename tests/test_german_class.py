@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import pytest
 from nbgrader.api import Gradebook
 from PIL import Image
 
@@ -23,6 +24,8 @@ from autograder.notebooks import grade_id
 from autograder.tables import read_table
 
 from .classes import LESSON, entries, new, solved
+
+pytestmark = pytest.mark.slow
 
 #: Points that the machine gives: all of 8, or without `quadruple`.
 RIGHT, WRONG = 8.0, 4.0

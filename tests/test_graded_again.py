@@ -18,6 +18,8 @@ from autograder.course.lessons import Course
 
 from .tiny import LESSON, tiny_course
 
+pytestmark = pytest.mark.slow
+
 SETUP = "import random\nfrom pathlib import Path"
 ANSWER = "def double(x):\n    return 2 * x"
 CHECK = 'y = double(3)\nassert y == 6, "Twice."\nprint("twice", y)\ny'

@@ -22,7 +22,7 @@ from .submissions import as_bytes, graded, notebook_with, points
 from .tiny import tiny_course
 
 FULL = {"double": 3.0, "quadruple": 4.0, "answer_size": 1.0}
-QUICK = Limits(cell=5, test=5, notebook=120)
+QUICK = Limits(cell=3, test=3, notebook=120)
 
 
 @pytest.fixture(scope="module")
@@ -167,12 +167,14 @@ def test_a_cell_that_ends_its_process_costs_nobody_else(bundle: Bundle) -> None:
     assert any("status 7" in run.error for run in verdict.runs)
 
 
+@pytest.mark.slow
 def test_a_cell_that_never_ends_is_left_out(bundle: Bundle) -> None:
     verdict = graded(bundle, with_cell(bundle, "while True: pass"), limits=QUICK)
     assert points(verdict) == FULL
-    assert any("did not finish within 5 seconds" in run.error for run in verdict.runs)
+    assert any("did not finish within 3 seconds" in run.error for run in verdict.runs)
 
 
+@pytest.mark.slow
 def test_after_a_cell_that_never_ends_new_cells_wait_less_and_others_as_long_as_before(
     bundle: Bundle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,6 +201,7 @@ def test_an_answer_that_ends_the_process_loses_its_own_points_only(bundle: Bundl
     assert "SIGSEGV" in message(verdict, "test_double")
 
 
+@pytest.mark.slow
 def test_an_answer_that_never_ends_loses_its_own_points_only(bundle: Bundle) -> None:
     wrong = "def quadruple(x):\n    while True:\n        pass\n"
     verdict = graded(bundle, notebook_with(bundle, {"quadruple": wrong}), limits=QUICK)
@@ -206,12 +209,13 @@ def test_an_answer_that_never_ends_loses_its_own_points_only(bundle: Bundle) -> 
     assert outcome(verdict, "test_quadruple") == "timeout"
 
 
+@pytest.mark.slow
 def test_after_one_time_out_the_other_tests_of_an_exercise_wait_less(bundle: Bundle) -> None:
     """The second test is caught in the same loop and says for how long; a third that is not
     caught keeps its points."""
     endless = "def double(x):\n    while True:\n        pass\n"
     verdict = graded(bundle, notebook_with(bundle, {"double": endless}), limits=QUICK)
-    assert "within 5 seconds" in message(verdict, "test_double")
+    assert "within 3 seconds" in message(verdict, "test_double")
     assert "within 2 seconds" in message(verdict, "test_double_errors")
     only_sometimes = (
         "def double(x):\n    if np.any(np.asarray(x) < 0):\n        raise ValueError\n"
@@ -222,9 +226,10 @@ def test_after_one_time_out_the_other_tests_of_an_exercise_wait_less(bundle: Bun
     assert outcome(verdict, "test_double_errors") == "passed"
 
 
+@pytest.mark.slow
 def test_the_notebook_as_a_whole_has_a_limit(bundle: Bundle) -> None:
     notebook = with_cell(bundle, "import time; time.sleep(600)")
-    verdict = graded(bundle, notebook, limits=Limits(cell=60, test=5, notebook=6))
+    verdict = graded(bundle, notebook, limits=Limits(cell=60, test=5, notebook=2))
     assert verdict.status == "graded"
     assert verdict.score == 0
     assert {test.outcome for test in verdict.tests} == {"timeout"}

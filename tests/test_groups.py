@@ -21,6 +21,8 @@ from autograder.marking.grade_class import grade_class
 from .classes import LESSON, new, pack, solved
 from .submissions import as_bytes, boxes
 
+pytestmark = pytest.mark.slow
+
 ROSTER = """id,first_name,last_name,email,status,lms_id
 jg1,Jürgen,Groß,jg@example.org,,501
 ada,Ada,Lovelace,ada@example.org,,502

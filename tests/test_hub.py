@@ -24,6 +24,8 @@ from .browser import free_port
 from .classes import LESSON, entries
 from .exchange import RIGHT, Term
 
+pytestmark = pytest.mark.slow
+
 BIN = Path(sys.executable).parent
 PROXY = shutil.which("configurable-http-proxy", path=f"{BIN}:{os.environ['PATH']}")
 needs_a_hub = pytest.mark.skipif(

@@ -136,6 +136,7 @@ WORKSHEETS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", WORKSHEETS)
 def test_moodles_worksheet(graded: ClassFolder, tmp_path: Path, language: str) -> None:
     heading, word, most = WORKSHEETS[language]

@@ -93,6 +93,7 @@ def test_a_due_date_of_the_zone_and_days_more_of_it() -> None:
         time_zone("Berlin", Path("class.toml"))
 
 
+@pytest.mark.slow
 def test_a_class_counts_the_days_of_its_zone(graded: ClassFolder) -> None:
     settings = graded.root / "class.toml"
     before = settings.read_text()
@@ -152,6 +153,7 @@ def test_a_timestamp_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
         os.close(reader)
 
 
+@pytest.mark.slow
 def test_a_timestamp_that_is_none_costs_nobody_a_verdict(tmp_path: Path) -> None:
     folder = dated(new(tmp_path))
     hand_in_at(folder, "ada", -5)
@@ -248,6 +250,7 @@ def test_without_due_dates_nobody_is_late(tmp_path: Path) -> None:
     assert (found["late_minutes"], found["penalty"], found["total"]) == (None, 0.0, 0.0)
 
 
+@pytest.mark.slow
 def test_nbgraders_own_button_takes_the_same_off(tmp_path: Path) -> None:
     folder = dated(new(tmp_path))
     with (folder.root / "nbgrader_config.py").open("a") as config:

@@ -34,6 +34,8 @@ from autograder.marking.progress import Progress
 from .classes import LESSON, entries, hand_in, new, scores_in_gradebook, solved
 from .submissions import boxes
 
+pytestmark = pytest.mark.slow
+
 STUDENTS = 6
 
 
@@ -106,7 +108,7 @@ def test_a_damaged_kept_verdict_is_made_again(
     assert everything(folder) == expected
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.long)])
 def test_killed_at_any_moment_and_run_again(
     undisturbed: tuple[ClassFolder, dict[str, Any]], kills: int
 ) -> None:

@@ -70,6 +70,7 @@ def marking(folder: ClassFolder, marker: str = "anna", **more: Any) -> Iterator[
         yield Marking(folder, gradebook, LESSON, marker=marker, **more)
 
 
+@pytest.mark.slow
 def test_every_answer_to_a_question_and_nobody_is_named(folder: ClassFolder) -> None:
     with marking(folder) as one:
         tokens = one.tokens(QUESTION)

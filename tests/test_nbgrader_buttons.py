@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import pytest
 from nbgrader.api import Gradebook
 from nbgrader.converters import GenerateAssignment
 from nbgrader.preprocessors import ClearSolutions
@@ -26,6 +27,8 @@ from .classes import (
 )
 from .nbgrader_buttons import nbgrader, press
 from .submissions import boxes
+
+pytestmark = pytest.mark.slow
 
 #: Costs all points in a kernel, and none in a box.
 NO_KERNEL = (

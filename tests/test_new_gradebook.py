@@ -21,6 +21,7 @@ from autograder.classroom.new_gradebook import begin_gradebook
 from .classes import new
 
 
+@pytest.mark.slow
 def test_a_gradebook_has_the_form_that_nbgrader_would_note(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -56,6 +57,7 @@ def what_it_knows(folder: ClassFolder) -> list[tuple[object, ...]]:
     return sorted(notebooks) + sorted(cells, key=repr)
 
 
+@pytest.mark.slow
 def test_cells_that_are_saved_at_once_are_those_that_nbgrader_saves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,8 @@ from .classes import LESSON, dated, entries, give_by_hand, hand_in, new, solved
 from .nbgrader_buttons import run
 from .submissions import boxes
 
+pytestmark = pytest.mark.slow
+
 expect.set_options(timeout=SECONDS * 1000)
 
 DUE = datetime(2026, 3, 1, 12, tzinfo=UTC)

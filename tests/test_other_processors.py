@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ import nbformat
 import pytest
 
 from . import other_processors
+from .conftest import SHARD
 from .other_processors import PLAIN, Setting, Under, main, moved, nearest, settings, under
+
+pytestmark = pytest.mark.slow
 
 COMPUTED = """
 import os
@@ -59,13 +63,17 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[Setting, Under]:
         solved(folder / "claim.ipynb", CLAIM),
         solved(folder / "ended.ipynb", ENDED),
     ]
-    return {setting: under(setting, notebooks) for setting in (PLAIN, *settings())}
+    return {setting: under(setting, notebooks) for setting in (PLAIN, *TRIED)}
+
+
+#: One setting is sampled, or all are tried: a start of the libraries takes seconds.
+TRIED = settings() if os.environ[SHARD] == "all" else settings()[:1]
 
 
 def of(runs: dict[Setting, Under], notebook: str) -> list[tuple[bool, other_processors.Ran]]:
     """For each setting but the plain one: whether printed digits moved, and what came of it."""
     found = []
-    for setting in settings():
+    for setting in TRIED:
         here = runs[setting]
         changed = PRINTED & set(moved(runs[PLAIN].probe, here.probe))
         found.append((bool(changed), next(one for one in here.ran if one.notebook == notebook)))
@@ -124,6 +132,7 @@ def test_the_command_fails_for_a_fault_or_if_it_proves_nothing(
             return Under(run[setting].probe, ran)
 
         monkeypatch.setattr(other_processors, "under", kept)
+        monkeypatch.setattr(other_processors, "settings", lambda: TRIED)
         return main([f"{name}.ipynb"])
 
     assert only("digits") == 1

@@ -35,6 +35,7 @@ def server_programs() -> Path | None:
 
 PROGRAMS = server_programs()
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(
         PROGRAMS is None,
         reason="There is no PostgreSQL server on this machine: apt-get install postgresql.",

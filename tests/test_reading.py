@@ -153,6 +153,7 @@ def test_grading_flags_nothing_and_runs_what_it_would_run(bundle: Bundle, tool: 
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", TOOLS)
 def test_an_untouched_notebook_is_nobodys_work(course: Path, release: Path, tool: str) -> None:
     """For `update` and for the start page."""

@@ -29,6 +29,8 @@ from .classes import (
 from .submissions import boxes
 from .tiny import tiny_course
 
+pytestmark = pytest.mark.slow
+
 
 def test_regrading_after_a_test_was_mended(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

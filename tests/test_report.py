@@ -309,6 +309,7 @@ def test_exit_status_and_what_is_said(
     assert "example: autograder report" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_class_that_was_really_graded(tmp_path: Path) -> None:
     """What grading writes is what the report reads: statuses, outcomes, flags."""
     folder = new_class(tiny_course(tmp_path / "course"), tmp_path / "class", say=lambda text: None)

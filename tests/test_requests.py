@@ -79,6 +79,7 @@ def test_who_asks_may_stand_in_the_column_of_ids(folder: ClassFolder) -> None:
     assert problems == ["requests.csv, line 4: several students have this name; give the id"]
 
 
+@pytest.mark.slow
 def test_a_written_answer_can_be_asked_about(tmp_path: Path) -> None:
     school = new(tmp_path)
     hand_in(school, "ada", solved(school, why="Because."))

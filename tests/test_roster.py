@@ -118,6 +118,7 @@ def test_no_cell_of_a_roster_is_a_formula() -> None:
     assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))]
 
 
+@pytest.mark.slow
 def test_grading_a_class_with_a_roster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = new(tmp_path)
     assert (folder.root / "roster.csv").read_text().startswith("id,first_name")

@@ -335,6 +335,7 @@ def test_who_holds_memory_is_said_by_doctor(
     assert "Delegate=yes" in how_memory_is_held()
 
 
+@pytest.mark.slow
 def test_the_kernel_holds_a_box_to_its_memory_between_two_looks(
     kernel_holds: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -501,6 +502,7 @@ def test_without_bubblewrap_grading_refuses_and_says_what_to_do(
     assert (ada["score"], ada["max_score"]) == (8, 8)
 
 
+@pytest.mark.slow
 def test_nothing_outlives_a_grader_that_is_killed(tmp_path: Path) -> None:
     """Zygote and box end when the process that holds them is gone."""
     mark = f"outlives-{os.getpid()}"

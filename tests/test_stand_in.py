@@ -18,7 +18,7 @@ from autograder.course.lessons import builds_on
 from autograder.grade.course_code import CourseCode
 from autograder.grade.tester import Tester
 
-from .conftest import COURSE
+from .conftest import COURSE, sampled
 from .submissions import boxes, graded, max_points, notebook_with, points
 from .tiny import tiny_course
 
@@ -151,7 +151,7 @@ EDGES = [
 ]
 
 
-@pytest.mark.parametrize(("folder", "name"), EDGES, ids=[name for _, name in EDGES])
+@pytest.mark.parametrize(("folder", "name"), sampled(EDGES))
 def test_one_mistake_costs_its_own_points_only(
     folder: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,7 @@ from lesson_kit.exceptions import REFUSED, lines_of
 from lesson_kit.failures import CheckFailed, ChecksFailed
 from lesson_kit.raised import what_was_raised
 
-from .conftest import COURSE
+from .conftest import COURSE, sampled
 from .hand_outs import TINY, handed_out, type_in
 from .tiny import head
 
@@ -63,7 +63,7 @@ def raising(error: Exception, where: str | None, called: list[str]) -> Callable[
     return watch
 
 
-@pytest.mark.parametrize("lesson", COURSE.lessons, ids=lambda lesson: lesson.folder)
+@pytest.mark.parametrize("lesson", sampled(COURSE.lessons), ids=lambda lesson: lesson.folder)
 def test_what_is_raised_in_any_check_is_told_and_costs_that_check(lesson: Lesson) -> None:
     visible = {name for name, cell in lesson.tests.items() if not HIDDEN.search(cell.source)}
     tried = 0

@@ -68,7 +68,7 @@ def test_every_alternative_gets_full_points(
     assert not any(test.diagnosis for test in verdict.tests)
 
 
-@pytest.mark.parametrize(("lesson", "one"), sampled(WRONG), ids=label)
+@pytest.mark.parametrize(("lesson", "one"), sampled(WRONG, of=96), ids=label)
 def test_every_misconception_loses_points_on_its_exercise_and_on_no_other(
     lesson: Lesson, one: Implementation, bundles: dict[str, Bundle]
 ) -> None:

@@ -215,6 +215,7 @@ def test_what_stands_behind_a_pictures_pixels_is_gone(bundle: Bundle) -> None:
     assert b"secret" not in content and b"script" not in content
 
 
+@pytest.mark.slow
 def test_pictures_and_unread_text_reach_marker_page_queue_and_summary(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -64,6 +64,7 @@ def sources(path: Path) -> list[str]:
     return [cell.source for cell in read(path).cells]
 
 
+@pytest.mark.slow
 def test_untouched_files_become_those_of_the_new_release(course: Path, new: Path) -> None:
     (course / "notes.txt").write_text("mine")
     assert take(course, new) == {
@@ -197,6 +198,7 @@ def test_what_was_printed_stays_where_the_code_is_the_same(course: Path, new: Pa
     assert cell_named(merged, "test_double").outputs == []
 
 
+@pytest.mark.slow
 def test_an_answer_without_a_place_keeps_the_notebook(course: Path, tmp_path: Path) -> None:
     type_in(course / TINY, double=MINE)
     before = (course / TINY).read_bytes()

@@ -167,6 +167,7 @@ json_like = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(json_like, st.binary(max_size=32))
 @settings(max_examples=1500)
 def test_any_tree_is_a_value_or_a_protocol_error(tree: object, body: bytes) -> None:
