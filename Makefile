@@ -19,7 +19,7 @@ TESTERS ?= 3
 NBVAL = --nbval --nbval-sanitize-with tests/nbval.cfg
 # make test NO_SKIPS=1: a test that is skipped fails, as where everything is installed.
 NO_SKIPS ?=
-PYTEST = $(BIN)/pytest -n $(TESTERS) --dist loadgroup --no-loadscope-reorder -r s $(if $(NO_SKIPS),--no-skips)
+PYTEST = $(BIN)/pytest -n $(TESTERS) -r s $(if $(NO_SKIPS),--no-skips)
 # The files of which make test takes a sixteenth, which the commit chooses.
 SAMPLED := $(shell grep -lsw sampled tests/test_*.py)
 # make check LESSON=02 EXERCISE=softmax

@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 HELD = Path(__file__).with_name("held.json")
 
-PYTEST = "pytest -q -n 3 --dist loadgroup -r s"
+PYTEST = "pytest -q -n 3 -r s"
 ATTACKS = f"{PYTEST} tests/test_attacks.py tests/test_sandbox.py tests/test_warm_start.py"
 KILLS = f"{PYTEST} -m long tests/test_many.py"
 IN_JUPYTERLAB = (

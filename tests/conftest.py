@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,11 +14,13 @@ import pytest
 from hypothesis import settings
 from nbclient import NotebookClient
 from nbformat import NotebookNode
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from autograder.build.beside import write_data, write_kit
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
-from autograder.course.lessons import Course, Lesson
+from autograder.course.lessons import Course
 
 from .tiny import tiny_course
 
@@ -35,8 +38,9 @@ SHARDS = 16
 Case = TypeVar("Case")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Choose the commit's shard, before processes of pytest-xdist start and inherit it."""
+    config.option.loadscopereorder = False  # the order is that of pytest_collection_modifyitems
     os.environ.setdefault(SHARD, str(int(_commit()[:8], 16) % SHARDS))
 
 
@@ -55,22 +59,11 @@ def pytest_report_header() -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what asks something of the lessons themselves; say what one process of pytest-xdist
-    runs, and begin with what takes longest."""
+    """Mark what asks something of the lessons themselves; begin with what takes longest."""
     for item in items:
         if isinstance(item, pytest.Function) and hasattr(item.module, "COURSE"):
             item.add_marker("course")
-        item.add_marker(pytest.mark.xdist_group(_together_with(item)))
     items.sort(key=_last)
-
-
-def _together_with(item: pytest.Item) -> str:
-    """The tests of a lesson share its bundle, those of a file its fixtures, cells a kernel."""
-    if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
-        for value in item.callspec.params.values():
-            if isinstance(value, Lesson):
-                return value.folder
-    return item.path.stem
 
 
 def _last(item: pytest.Item) -> int:
@@ -78,6 +71,22 @@ def _last(item: pytest.Item) -> int:
     if not isinstance(item, pytest.Function):
         return 1
     return 0 if item.get_closest_marker("slow") else 2
+
+
+class TogetherScheduling(LoadScopeScheduling):  # type: ignore[misc]
+    """One process runs the tests of a lesson, which share its bundle; those of a file, which share
+    fixtures; the cells of a notebook."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        lesson = re.search(r"\[(\d\d-[a-z-]+)", nodeid)
+        return lesson[1] if lesson else nodeid.partition("::")[0]
+
+
+def pytest_xdist_make_scheduler(
+    config: pytest.Config, log: Producer | None
+) -> TogetherScheduling | None:
+    """How pytest-xdist hands out tests where nothing else was asked for."""
+    return TogetherScheduling(config, log) if config.getoption("dist") == "load" else None
 
 
 def sampled(cases: Sequence[Case], of: int = SHARDS) -> list[Case]:
