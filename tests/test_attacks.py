@@ -365,6 +365,7 @@ def test_everyone_in_the_school_gets_their_due(school: ClassFolder) -> None:
     assert scores == {who: score for who, (_, score) in due.items()}
 
 
+@pytest.mark.slow
 def test_a_spreadsheet_finds_no_formula(school: ClassFolder) -> None:
     """An apostrophe before what begins like a formula; grades.json has the exact name."""
     with (school.root / "grades.csv").open(encoding="utf-8", newline="") as file:
@@ -391,6 +392,7 @@ def test_a_folder_that_would_be_a_script_in_the_formgrader_is_no_students(
     assert strangers == [name]
 
 
+@pytest.mark.slow
 def test_no_script_reaches_a_browser(school: ClassFolder) -> None:
     for student in ("browser", STUDENTS["html"], "escapes", "half characters"):
         page = (school.root / "feedback" / student / "01-tiny" / "tiny.html").read_text()
@@ -423,6 +425,7 @@ class Tags(HTMLParser):
                 self.live.append(f"{key}={value}")
 
 
+@pytest.mark.slow
 def test_no_escape_reaches_a_terminal(school: ClassFolder) -> None:
     lines = table(
         [GradedSubmission("\x1b[2J\nroot  8/8\u202e", Result("01-tiny", "tiny", "graded"))]
