@@ -6,8 +6,8 @@ import codecs
 import csv
 import io
 import unicodedata
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +26,22 @@ class SpreadsheetError(WrongUse):
 
 @dataclass(frozen=True)
 class Table:
-    """A table with its heading, as it stands in the file."""
+    """A table with its heading, as it stands in the file.
+
+    ``named`` says of some names which column they mean, whatever its heading is.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     delimiter: str = ","
+    named: Mapping[str, int] = field(default_factory=dict)
 
     def column(self, *names: str) -> int | None:
         """Where the first of these names stands that the table has; case does not matter."""
         there = [_as_heading(name) for name in self.columns]
+        for name in names:
+            if name in self.named:
+                return self.named[name]
         for name in names:
             if _as_heading(name) in there:
                 return there.index(_as_heading(name))

@@ -10,6 +10,7 @@ import pytest
 
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.roster import Member, import_roster
+from autograder.cli.main import main
 from autograder.lms.canvas import canvas
 from autograder.lms.export import ExportError
 from autograder.lms.moodle import moodle
@@ -178,6 +179,41 @@ def test_the_column_that_class_toml_names_is_filled(graded: ClassFolder, tmp_pat
     with pytest.raises(ExportError, match=r"It has ID, Vollständiger Name, Punkte, Note"):
         moodle(again, standings(again), tmp_path / "w.csv")
     settings.write_text(before)
+
+
+@pytest.mark.parametrize("ours", ["grade", LESSON])
+def test_columns_that_an_option_names_are_read_and_filled(
+    graded: ClassFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str], ours: str
+) -> None:
+    """A Finnish worksheet without maxima, and a gradebook of Canvas whose titles say nothing."""
+    sheet, book, out = tmp_path / "w.csv", tmp_path / "g.csv", tmp_path / "out.csv"
+    sheet.write_text("Sposti;Tunniste;Huomiot;Pisteet\njg@example.org;77;;\n;Osallistuja 1001;;\n")
+    columns = {"lms_id": "Tunniste", "email": "Sposti", "comments": "Huomiot", ours: "Pisteet"}
+    filled = moodle(graded, standings(graded), sheet, columns).text.splitlines()
+    assert filled[1:] == [
+        "jg@example.org;77;8 of 11 points;8",
+        ";Osallistuja 1001;9.5 of 11 points;9.5",
+    ]
+    book.write_text('Opiskelija,Numero,Osa,T1 (7)\n"Lovelace, Ada",1001,A,\n')
+    named = {"full_name": "Opiskelija", "lms_id": "Numero", LESSON: "T1 (7)"}
+    asked = [word for pair in named.items() for word in ("--column", "=".join(pair))]
+    command = ["export", str(graded.root), "--to", "canvas", "--output", str(out)]
+    assert main([*command, "--template", str(book), *asked]) == 1  # Jürgen is not in it
+    assert '"Lovelace, Ada",1001,9.5' in out.read_text()
+    out.unlink()
+    for wrong, says in (
+        (["--column", "grade=Pisteet"], "--column is about --template LMS.csv"),
+        (
+            ["--template", str(book), "--column", "mark=T1"],
+            "--column mark=... is unknown; there",
+        ),
+        (["--template", str(book), "--column", "email=T2"], "has no column T2; it has Opiskelija"),
+        (["--template", str(book), "--column", "email"], "should be OURS=THEIRS"),
+    ):
+        capsys.readouterr()
+        assert main([*command, *wrong]) == 2
+        assert says in capsys.readouterr().err
+    assert not out.exists()
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from autograder.cli.options import (
     lessons_of,
     print_json,
 )
+from autograder.errors import WrongUse
 
 if TYPE_CHECKING:
     from autograder.classroom.folder import ClassFolder
@@ -125,16 +126,22 @@ def say_released(folder: ClassFolder, *, to: TextIO) -> None:
 def _roster(file: Path | None, columns: tuple[str, ...]) -> Roster | None:
     from autograder.classroom.roster import RosterError, import_roster
 
-    pairs = [pair.partition("=") for pair in columns]
-    if any(not to or not name for to, _, name in pairs):
-        raise RosterError("--column should be OURS=THEIRS, such as --column id=Matrikelnummer")
+    theirs = _theirs(columns)
     if file is None:
-        if pairs:
+        if theirs:
             raise RosterError("--column is about --roster FILE.csv; name that too")
         return None
-    roster, says = import_roster(file, {to: name for to, _, name in pairs})
+    roster, says = import_roster(file, theirs)
     print(f"roster: {len(roster.members)} students; {', '.join(says)}")
     return roster
+
+
+def _theirs(columns: tuple[str, ...]) -> dict[str, str]:
+    """What ``--column`` says, by our names."""
+    pairs = [pair.partition("=") for pair in columns]
+    if any(not to or not name for to, _, name in pairs):
+        raise WrongUse("--column should be OURS=THEIRS, such as --column id=Matrikelnummer")
+    return {to: name for to, _, name in pairs}
 
 
 @command(
@@ -206,6 +213,13 @@ def feedback(
     help="the LMS's own export, to be filled: Canvas's gradebook, Moodle's grading worksheet",
 )
 @click.option(
+    "--column",
+    multiple=True,
+    metavar="OURS=THEIRS",
+    help="which column of LMS.csv is our id, first_name, last_name, full_name, email, lms_id, "
+    "grade, maximum, comments, or an assignment's points",
+)
+@click.option(
     "--output", type=PATH, metavar="FILE", help="a new file, instead of DIR/export-LMS.csv"
 )
 @json_option("print what was written as JSON")
@@ -215,6 +229,7 @@ def export(
     to: str,
     assignment: tuple[str, ...],
     template: Path | None,
+    column: tuple[str, ...],
     output: Path | None,
     as_json: bool,
 ) -> int:
@@ -236,6 +251,9 @@ def export(
         raise ExportError(f"{output} exists already; name another file")
     if to in ("csv", "final") and template is not None:
         raise ExportError(f"--to {to} fills no template; leave --template out")
+    theirs = _theirs(column)
+    if theirs and template is None:
+        raise ExportError("--column is about --template LMS.csv; name that too")
     class_standings = standings(its_class, assignment)
     if to == "final":
         made = final(its_class, class_standings)
@@ -245,7 +263,8 @@ def export(
         if to == "csv":
             made = plain(class_standings)
         else:
-            made = {"canvas": canvas, "moodle": moodle}[to](its_class, class_standings, template)
+            fill = {"canvas": canvas, "moodle": moodle}[to]
+            made = fill(its_class, class_standings, template, theirs)
         if maximum is not None:
             made.rule = f"Points are their share of all points, times {maximum:g}."
     target = output or its_class.root / f"export-{to}.csv"

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.headings import HEADINGS, POINTS_POSSIBLE
 from autograder.classroom.roster import squashed
-from autograder.lms.export import Export, ExportError, not_in, same_number, whose
+from autograder.lms.export import (
+    Export,
+    ExportError,
+    not_in,
+    read_template,
+    same_number,
+    whose,
+)
 from autograder.lms.standings import StudentStanding, to_mark
-from autograder.tables import Table, as_cell, as_csv, as_points, read_table
+from autograder.tables import Table, as_cell, as_csv, as_points
 
 #: Its last column that says who it is, in other languages.
 SECTION = ("Section", "Sektion", "Abschnitt", "Sección", "Seção", "Sezione", "Sectie")
@@ -21,11 +30,17 @@ CANVAS_COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 _NO_GRADEBOOK = "it has no columns Student and ID; in Canvas, open Grades, then Export"
 
 
-def canvas(folder: ClassFolder, standings: list[StudentStanding], template: Path | None) -> Export:
+def canvas(
+    folder: ClassFolder,
+    standings: list[StudentStanding],
+    template: Path | None,
+    columns: Mapping[str, str] = MappingProxyType({}),
+) -> Export:
     """Canvas's gradebook: the columns that say who it is, and one for each assignment.
 
     With a template, an export of that gradebook, its students and columns are kept; what
-    this class does not grade is left out, so that an import changes nothing else.
+    this class does not grade is left out, so that an import changes nothing else. ``columns`` is
+    as in :func:`.read_template`.
 
     Raises:
         ExportError: the template has no column for any assignment, or is no such export.
@@ -37,26 +52,15 @@ def canvas(folder: ClassFolder, standings: list[StudentStanding], template: Path
     most = {standing.assignment: standing.max_points for standing in standings}
     notes = to_mark(standings)
     if template is None:
-        header = [*CANVAS_COLUMNS, *(_title(folder, name) for name in names)]
-        rows = [["    Points Possible", "", "", "", "", *(as_points(most[name]) for name in names)]]
-        for student, has in by_student.items():
-            who = next(iter(has.values())).member
-            name = f"{who.last_name}, {who.first_name}" if who.last_name else student
-            points = [as_points(has[name].total) if name in has else "" for name in names]
-            rows.append([as_cell(name), as_cell(who.lms_id), "", as_cell(student), "", *points])
-        notes.append(
-            "columns have no number of Canvas's: the import will ask which assignment is meant; "
-            "with --template GRADEBOOK.csv, exported from Canvas, it does not"
-        )
-        return Export(as_csv(header, rows), len(rows) - 1, notes)
-    table = read_table(template)
+        return _whole(folder, by_student, most, notes)
+    table = read_template(template, columns, names)
     named = table.column(*HEADINGS["full name"])
     if named is None or table.column("ID") is None:
         raise ExportError(f"{template} is no gradebook of Canvas: {_NO_GRADEBOOK}")
     identity = _identity(table, named)
-    columns = {n: at for n in names if (at := _canvas_column(folder, table, n)) is not None}
-    notes += _unplaced(folder, table, names, columns, template)
-    kept = [*identity, *columns.values()]
+    places = {n: at for n in names if (at := _canvas_column(folder, table, n)) is not None}
+    notes += _unplaced(folder, table, names, places, template)
+    kept = [*identity, *places.values()]
     rows = []
     placed: set[str] = set()
     possible: dict[int, str] = {}
@@ -68,12 +72,12 @@ def canvas(folder: ClassFolder, standings: list[StudentStanding], template: Path
             notes += [
                 f"{table.columns[at]} has {row[at].strip()} points in Canvas and "
                 f"{as_points(most[name])} here"
-                for name, at in columns.items()
+                for name, at in places.items()
                 if not same_number(row[at], most[name])
             ]
         elif (member := whose(folder, by_student, table, row)) is not None:
             placed.add(member)
-            for name, at in columns.items():
+            for name, at in places.items():
                 if name in by_student[member]:
                     like = possible.get(at, "")
                     cells[at] = as_points(by_student[member][name].total, like)
@@ -81,6 +85,28 @@ def canvas(folder: ClassFolder, standings: list[StudentStanding], template: Path
     notes += not_in(template, by_student, placed)
     titles = [table.columns[at] for at in kept]
     return Export(as_csv(titles, rows, table.delimiter), len(placed), notes)
+
+
+def _whole(
+    folder: ClassFolder,
+    by_student: dict[str, dict[str, StudentStanding]],
+    most: dict[str, float],
+    notes: list[str],
+) -> Export:
+    """The columns as Canvas calls them, for a class of which it exported no gradebook."""
+    names = sorted(most)
+    header = [*CANVAS_COLUMNS, *(_title(folder, name) for name in names)]
+    rows = [["    Points Possible", "", "", "", "", *(as_points(most[name]) for name in names)]]
+    for student, has in by_student.items():
+        who = next(iter(has.values())).member
+        name = f"{who.last_name}, {who.first_name}" if who.last_name else student
+        points = [as_points(has[name].total) if name in has else "" for name in names]
+        rows.append([as_cell(name), as_cell(who.lms_id), "", as_cell(student), "", *points])
+    notes.append(
+        "columns have no number of Canvas's: the import will ask which assignment is meant; "
+        "with --template GRADEBOOK.csv, exported from Canvas, it does not"
+    )
+    return Export(as_csv(header, rows), len(rows) - 1, notes)
 
 
 def _identity(table: Table, named: int) -> list[int]:
@@ -95,6 +121,8 @@ def _title(folder: ClassFolder, name: str) -> str:
 
 
 def _canvas_column(folder: ClassFolder, table: Table, name: str) -> int | None:
+    if name in table.named:
+        return table.named[name]
     bundle = folder.bundle(name)
     ours = folder.export_columns.get(name)
     wanted = (
@@ -122,8 +150,8 @@ def _unplaced(
 ) -> list[str]:
     without = [name for name in names if name not in columns]
     says = (
-        f"{template} has no column for {', '.join(without)}; name it in class.toml under [export]."
-        f" It has {', '.join(table.columns[len(CANVAS_COLUMNS) :])}"
+        f"{template} has no column for {', '.join(without)}; name it with --column, or in "
+        f"class.toml under [export]. It has {', '.join(table.columns[len(CANVAS_COLUMNS) :])}"
     )
     if without and not columns:
         raise ExportError(says)

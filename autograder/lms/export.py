@@ -7,14 +7,15 @@ Canvas's is in :mod:`autograder.lms.canvas`, Moodle's in
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.headings import HEADINGS
 from autograder.errors import WrongUse
 from autograder.lms.standings import StudentStanding, strangers, to_mark
-from autograder.tables import Table, as_cell, as_csv, as_points
+from autograder.tables import Table, as_cell, as_csv, as_points, read_table
 
 PLAIN_COLUMNS = (
     "student",
@@ -31,6 +32,20 @@ PLAIN_COLUMNS = (
     "to_mark",
     "status",
 )
+
+
+#: What a column of a template may hold, as ``--column`` calls it, and the names that it then has.
+OURS: dict[str, tuple[str, ...]] = {
+    "id": HEADINGS["login"],
+    "first_name": HEADINGS["first name"],
+    "last_name": HEADINGS["last name"],
+    "full_name": HEADINGS["full name"],
+    "email": HEADINGS["email"],
+    "lms_id": (*HEADINGS["number"], "ID"),
+    "grade": HEADINGS["grade"],
+    "maximum": HEADINGS["maximum"],
+    "comments": HEADINGS["comments"],
+}
 
 
 class ExportError(WrongUse):
@@ -69,6 +84,30 @@ def plain(standings: list[StudentStanding]) -> Export:
     ]
     notes = [*to_mark(standings), *strangers(standings)]
     return Export(as_csv(PLAIN_COLUMNS, rows), len(rows), notes)
+
+
+def read_template(path: Path, columns: Mapping[str, str], assignments: Iterable[str]) -> Table:
+    """An LMS's table that is to be filled.
+
+    Args:
+        path: of the table.
+        columns: the heading of a column, by what we call it or by the assignment it is of.
+        assignments: their names.
+
+    Raises:
+        ExportError: what we call it is unknown, or there is no such column.
+    """
+    table = read_table(path)
+    ours = OURS | {name: (name,) for name in assignments}
+    named: dict[str, int] = {}
+    for name, heading in columns.items():
+        if name not in ours:
+            raise ExportError(f"--column {name}=... is unknown; there are {', '.join(ours)}")
+        at = table.column(heading)
+        if at is None:
+            raise ExportError(f"{path} has no column {heading}; it has {', '.join(table.columns)}")
+        named |= dict.fromkeys(ours[name], at)
+    return replace(table, named=named)
 
 
 def whose(

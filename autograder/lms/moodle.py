@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.hand_ins import collected
 from autograder.classroom.headings import HEADINGS
-from autograder.lms.export import Export, ExportError, not_in, same_number, whose
+from autograder.lms.export import (
+    Export,
+    ExportError,
+    not_in,
+    read_template,
+    same_number,
+    whose,
+)
 from autograder.lms.standings import StudentStanding, to_mark
-from autograder.tables import Table, as_cell, as_csv, as_points, read_table
+from autograder.tables import Table, as_cell, as_csv, as_points
 
 MOODLE_COLUMNS = (
     "Identifier",
@@ -27,11 +35,17 @@ MOODLE_COLUMNS = (
 )
 
 
-def moodle(folder: ClassFolder, standings: list[StudentStanding], template: Path | None) -> Export:
+def moodle(
+    folder: ClassFolder,
+    standings: list[StudentStanding],
+    template: Path | None,
+    columns: Mapping[str, str] = MappingProxyType({}),
+) -> Export:
     """Moodle's offline grading worksheet for one assignment.
 
     With a template, the worksheet downloaded from Moodle, all its cells are kept but Grade
-    and Feedback comments of the students of this class.
+    and Feedback comments of the students of this class. ``columns`` is as in
+    :func:`.read_template`.
 
     Raises:
         ExportError: there are several assignments, or the template is no such worksheet.
@@ -70,17 +84,19 @@ def moodle(folder: ClassFolder, standings: list[StudentStanding], template: Path
                 ]
             )
         return Export(as_csv(MOODLE_COLUMNS, rows), len(rows), notes)
-    return _filled(folder, by_student, template, numbers, notes)
+    columns = {"grade" if name == names[0] else name: theirs for name, theirs in columns.items()}
+    made = _filled(folder, by_student, template, read_template(template, columns, ()), numbers)
+    made.notes[:0] = notes
+    return made
 
 
 def _filled(
     folder: ClassFolder,
     by_student: dict[str, dict[str, StudentStanding]],
     template: Path,
+    table: Table,
     numbers: dict[str, str],
-    notes: list[str],
 ) -> Export:
-    table = read_table(template)
     name = next(name for has in by_student.values() for name in has)
     places = _columns(table, folder.export_columns.get(name, ""))
     grade, identifier = places["grade"], places["number"]
@@ -88,11 +104,12 @@ def _filled(
         raise ExportError(
             f"{template} is no grading worksheet: it has no columns Identifier and Grade, in no "
             "language; in Moodle, open the assignment's submissions, then “Download grading "
-            "worksheet”, or name the column of grades in class.toml under [export]. It has "
+            "worksheet”, or name them with --column grade=... and --column lms_id=...; class.toml "
+            "can name that of grades, under [export]. It has "
             f"{', '.join(table.columns)}"
         )
     comments, most = places["comments"], places["maximum"]
-    rows, placed = [], set[str]()
+    rows, placed, notes = [], set[str](), list[str]()
     wrong: set[str] = set()
     for row in table.rows:
         cells = list(row)
@@ -136,7 +153,7 @@ def _columns(table: Table, named: str) -> dict[str, int | None]:
         places["maximum"] = same[0] if same and places["grade"] in (None, same[0] - 1) else None
         if places["grade"] is None and same:
             places["grade"] = same[0] - 1
-    if named:
+    if named and places["grade"] not in table.named.values():
         places["grade"] = table.column(named)
     return places
 
