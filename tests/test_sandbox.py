@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import autograder
-from autograder.box import channel, sandbox, seccomp
+from autograder.box import channel, sandbox, seccomp, user_namespace
 from autograder.box.box import Box, BoxDied
 from autograder.box.boxes import Boxes
 from autograder.box.cgroup import MemoryGroup, how_memory_is_held
@@ -179,6 +179,27 @@ def test_a_box_has_no_rights(box: Box) -> None:
     fields = dict(line.split(":\t") for line in status.splitlines() if ":\t" in line)
     assert int(fields["CapEff"], 16) == int(fields["CapPrm"], 16) == 0
     assert (fields["NoNewPrivs"], fields["Seccomp"]) == ("1", "2")
+
+
+def users_in(box: Box) -> list[list[str]]:
+    """The lines of its user namespace's map: who inside is who outside, and how many."""
+    return [line.split() for line in inside(box, "return open('/proc/self/uid_map').readlines()")]
+
+
+def test_boxes_have_a_user_namespace_also_where_root_grades(
+    confined: Boxes, box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user = str(inside(box, "import os; return os.getuid()"))
+    if os.getuid() != 0:
+        assert users_in(box) == [[user, user, "1"]]
+        return
+    own = [line.split() for line in Path("/proc/self/uid_map").read_text().splitlines()]
+    mapped = [["0", "0", "1"], [user, user, "1"]]
+    assert users_in(box) == (mapped if user_namespace.is_given() else own)
+    monkeypatch.setattr(user_namespace, "is_given", lambda: False)
+    with Boxes(BUBBLEWRAP) as made, made.start({}) as other:
+        assert users_in(other) == own
+        assert inside(other, "import os; return os.getuid()") == int(user)
 
 
 CALLS = {

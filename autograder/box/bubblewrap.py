@@ -12,27 +12,41 @@ from pathlib import Path
 import autograder
 import lesson_kit
 from autograder.box.confinement import WORK
+from autograder.box.user_namespace import UserMaps
 
 #: How student code is confined.
 BUBBLEWRAP, NONE = "bubblewrap", "none"
 
 
-def zygote_command(tier: str, descriptor: int, libraries: tuple[str, ...] = ()) -> list[str]:
+def user_of_boxes() -> int:
+    """Who boxes of a grader that is root run as; another one for each process that grades, for
+    limits on processes are counted by user."""
+    return 100_000 + os.getpid()
+
+
+def zygote_command(
+    tier: str, descriptor: int, libraries: tuple[str, ...] = (), maps: UserMaps | None = None
+) -> list[str]:
     """The command that starts a zygote on an inherited control socket, with further modules."""
     confined = tier == BUBBLEWRAP
     run = [sys.executable, "-I", "-m", "autograder.box.zygote", str(descriptor)]
-    # A user of its own for each zygote: limits on processes are counted by user.
-    run += ["confined", str(100_000 + os.getpid())] if confined else ["free", "0"]
+    run += ["confined", str(user_of_boxes())] if confined else ["free", "0"]
     run += libraries
-    return [*bubblewrap(), "--", *run] if confined else run
+    return [*bubblewrap(maps), "--", *run] if confined else run
 
 
-def bubblewrap() -> list[str]:
-    """bubblewrap with the interpreter, its libraries and this package, read-only."""
+def bubblewrap(maps: UserMaps | None = None) -> list[str]:
+    """bubblewrap with the interpreter, its libraries and this package, read-only.
+
+    Args:
+        maps: of the user namespace that it waits in; None: it has none, or maps this user alone.
+    """
     command = [shutil.which("bwrap") or "bwrap", "--die-with-parent", "--new-session"]
     command += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
     command += ["--unshare-cgroup-try", "--clearenv", "--hostname", "box"]
-    if os.getuid() != 0:  # root stays outside one, so that boxes can become another user
+    if maps is not None:
+        command += maps.options
+    elif os.getuid() != 0:  # else root stays outside one, so that boxes can become another user
         command.append("--unshare-user")
     # The zygote, which runs no student code, makes namespaces for its children; the
     # children give these up before student code runs.

@@ -17,11 +17,19 @@ from pathlib import Path
 
 import autograder
 from autograder.box import seccomp
-from autograder.box.bubblewrap import BUBBLEWRAP, NONE, box_environment, bubblewrap, zygote_command
+from autograder.box.bubblewrap import (
+    BUBBLEWRAP,
+    NONE,
+    box_environment,
+    bubblewrap,
+    user_of_boxes,
+    zygote_command,
+)
 from autograder.box.cgroup import MemoryGroup
 from autograder.box.confinement import BoxLimits
 from autograder.box.memory import memory_below
 from autograder.box.patience import Taken, taken_below
+from autograder.box.user_namespace import maps_for
 
 #: Seconds until a zygote is ready: it imports torch.
 START_SECONDS = 300.0
@@ -212,19 +220,22 @@ class Zygote:
         self.confined = confined
         self.scratch = scratch
         self._group = MemoryGroup.make() if confined else None
-        command = zygote_command(tier, its.fileno(), libraries)
+        maps = maps_for(user_of_boxes()) if confined else None
+        command = zygote_command(tier, its.fileno(), libraries, maps)
         with contextlib.ExitStack() as stack:
             stack.callback(its.close)
             self.process = subprocess.Popen(
                 self._group.joining(command) if self._group else command,
                 env=environment,
                 cwd=None if confined else scratch,
-                pass_fds=[its.fileno()],
+                pass_fds=[its.fileno(), *(maps.descriptors if maps else ())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
             )
+            if maps is not None:
+                maps.write()
         self.control = mine
         self._asleep = 0
         self._ended_before = 0
