@@ -56,14 +56,14 @@ def scaled_dot_product_attention(Q, K, V, mask=None):
     return np.einsum("...qk,...kv->...qv", weights, V), weights
 
 
-@alternative("scaled_dot_product_attention", "minus_1e9_then_zero")
+@alternative("scaled_dot_product_attention", "lowest_number_then_zero")
 def scaled_dot_product_attention(Q, K, V, mask=None):
     Q = np.asarray(Q, dtype=np.float64) * Q.shape[-1] ** -0.5
     scores = np.matmul(Q, np.moveaxis(K, -1, -2))
     if mask is None:
         weights = softmax(scores)
     else:
-        weights = softmax(np.where(mask, scores, -1e9)) * mask
+        weights = softmax(np.where(mask, scores, np.finfo(scores.dtype).min)) * mask
     return np.matmul(weights, V), weights
 
 
@@ -158,12 +158,12 @@ def torch_scaled_dot_product_attention(Q, K, V, mask=None):
     return torch.matmul(weights, V), weights
 
 
-@alternative("torch_scaled_dot_product_attention", "minus_1e9_times_mask")
+@alternative("torch_scaled_dot_product_attention", "lowest_number_times_mask")
 def torch_scaled_dot_product_attention(Q, K, V, mask=None):
     scores = (Q @ K.swapaxes(-1, -2)).div(K.shape[-1] ** 0.5)
     if mask is None:
         return scores.softmax(-1) @ V, scores.softmax(-1)
-    weights = torch.where(mask, scores, -1e9).softmax(-1) * mask
+    weights = torch.where(mask, scores, torch.finfo(scores.dtype).min).softmax(-1) * mask
     return weights @ V, weights
 
 

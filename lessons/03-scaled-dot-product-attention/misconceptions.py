@@ -524,6 +524,30 @@ with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTE
     )
 
     wrong(
+        "attention_low_number_then_zeros",
+        {
+            "softmax(s if mask is None else np.where(mask, s, -np.inf))":
+                "softmax(s) if mask is None else softmax(np.where(mask, s, -1e4)) * mask",
+        },
+        "It comes out as if a forbidden score became a number, or were lowered by one, that is not low "
+        "enough: an allowed score can be lower still, and then its key has no weight.",
+        seen="early Hugging Face models",
+    )
+
+    wrong(
+        "attention_low_number_and_empty_rows",
+        {
+            "w = softmax(s if mask is None else np.where(mask, s, -np.inf))": """
+                w = softmax(s if mask is None else np.where(mask, s, -1e9))
+                w = w if mask is None else w * np.any(mask, axis=-1, keepdims=True)
+            """,
+        },
+        "It comes out as if a forbidden score became a number, or were lowered by one, that is not low "
+        "enough: an allowed score can be lower still, and then its key has no weight.",
+        seen="early Hugging Face models",
+    )
+
+    wrong(
         "attention_largest_of_all_scores",
         {
             "w = softmax(s if mask is None else np.where(mask, s, -np.inf))": """
@@ -1702,6 +1726,28 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
         "Forbidden scores become -1e9. A query that may attend to nothing then attends evenly to "
         "padding. Its weights and its output should be 0.",
         seen="The Annotated Transformer",
+    )
+
+    wrong(
+        "torch_attention_low_number_then_zeros",
+        {"-math.inf": "-1e4", "return w @ V, w": "w = w if mask is None else w * mask\nreturn w @ V, w"},
+        "It comes out as if a forbidden score became a number, or were lowered by one, that is not low "
+        "enough: an allowed score can be lower still, and then its key has no weight.",
+        seen="early Hugging Face models",
+    )
+
+    wrong(
+        "torch_attention_low_number_and_empty_rows",
+        {
+            "-math.inf": "-1e9",
+            "return w @ V, w": """
+                w = w if mask is None else w * mask.any(-1, keepdim=True)
+                return w @ V, w
+            """,
+        },
+        "It comes out as if a forbidden score became a number, or were lowered by one, that is not low "
+        "enough: an allowed score can be lower still, and then its key has no weight.",
+        seen="early Hugging Face models",
     )
 
     wrong(

@@ -631,7 +631,8 @@ show(
 # - `mask`: `None`, or boolean and broadcastable to the weights; `True` = may attend.
 # - A forbidden key gets a weight of exactly 0. A query that may attend to nothing has weights 0 and
 #   output 0: never NaN, and never an average of what is forbidden.
-# - Scores of several thousands must not overflow. (Lesson 2's `softmax` can take them.)
+# - Scores of several thousands must not overflow. (Lesson 2's `softmax` can take them.) Where a key
+#   is allowed, a forbidden one takes nothing from it, however low its score is (-1e15 and more).
 # - The conventions of lesson 1 hold (checked when graded). No errors are graded here.
 
 
@@ -1092,6 +1093,13 @@ message = (
 )
 assert_close(weights, expected, message, name="weights")
 assert_close(output, np.einsum("qk,kd->qd", expected, V), message, name="output")
+low = np.array([[-1e15, 0, 0, 0], [0.0, 0, 0, 0]])  # scores -1e15 and 0
+_, weights = scaled_dot_product_attention(Q[:1], low, V[:2], np.array([[True, False]]))
+message = (
+    "One key may be attended, with a score of -1e15, and one of score 0 is forbidden: the first has "
+    "all the weight. For one: is what stands for minus infinity lower than any number can be?"
+)
+assert_close(weights, np.array([[1.0, 0.0]]), message, name="weights")
 ### END HIDDEN TESTS
 
 
@@ -2081,6 +2089,14 @@ with check("a forbidden key with the largest score, beside small and large ones"
         "softmax take off as the largest?"
     )
     assert_close(weights, expected.repeat(2, 1), message, name="weights")
+    low = torch.tensor([[-1e15, 0, 0, 0], [0, 0, 0, 0]]).double()  # scores -1e15 and 0
+    first, eye = torch.tensor([[True, False]]), torch.eye(2).double()
+    _, weights = torch_scaled_dot_product_attention(Q[:1], low, eye, first)
+    message = (
+        "One key may be attended, with a score of -1e15, and one of score 0 is forbidden: the first "
+        "has all the weight. For one: is what stands for minus infinity lower than any number can be?"
+    )
+    assert_close(weights, first.double(), message, name="weights")
 checks_passed("torch_scaled_dot_product_attention")
 ### END HIDDEN TESTS
 

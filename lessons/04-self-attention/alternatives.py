@@ -180,7 +180,8 @@ class TorchSelfAttention(nn.Module):
         if mask is None:
             weights = scores.softmax(-1)
         else:
-            weights = torch.where(mask, scores, -1e9).softmax(-1) * mask
+            lowest = torch.finfo(scores.dtype).min
+            weights = torch.where(mask, scores, lowest).softmax(-1) * mask
         return weights @ V, weights
 
 

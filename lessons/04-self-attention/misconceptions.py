@@ -457,6 +457,24 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
     )
 
     wrong(
+        "self_low_number_then_zeros",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
+                s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+                s = s if mask is None else np.where(mask, s, -1e4)
+                w = np.exp(s - s.max(-1, keepdims=True))
+                w = w / w.sum(-1, keepdims=True)
+                w = w if mask is None else w * mask
+                return w @ V, w
+            """,
+        },
+        "It comes out as if a forbidden score became a number, or were lowered by one, that is not low "
+        "enough: an allowed score can be lower still, and then its key has no weight.",
+        seen="early Hugging Face models",
+    )
+
+    wrong(
         "self_mask_gets_a_batch_axis",
         {
             "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
@@ -1085,6 +1103,22 @@ with exercise("TorchSelfAttention"):
         "A word that may attend to nothing attends evenly to what is hidden. Its weights and "
         "output should be 0.",
         seen="published code with -1e9",
+    )
+
+    wrong(
+        "torch_self_low_number_then_zeros",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
+                s = Q @ K.mT / math.sqrt(Q.shape[-1])
+                s = s if mask is None else s.masked_fill(~mask, -1e4)
+                w = s.softmax(-1) if mask is None else s.softmax(-1) * mask
+                return w @ V, w
+            """,
+        },
+        "It comes out as if a forbidden score became a number, or were lowered by one, that is not low "
+        "enough: an allowed score can be lower still, and then its key has no weight.",
+        seen="early Hugging Face models",
     )
 
     wrong(

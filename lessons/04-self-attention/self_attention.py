@@ -728,6 +728,16 @@ message = (
 )
 expected = np.array([math.exp(-1), 1.0, 0.0]) / (1 + math.exp(-1))
 assert_close(weights, np.tile(expected, (2, 3, 1)), message, name="weights")
+# The scores of word 0 are -1e15, those of word 1 are 0; nobody may attend to word 1.
+words = np.zeros((2, 4))
+words[:, 0], words[0, 1] = 2.0, -1e15
+weights = attend(exchanged, second, np.eye(4), words, np.array([True, False]))[1]
+message = (
+    "Two words, of which the first may be attended, with a score of -1e15, and the second, with a "
+    "score of 0, may not: the first has all the weight. For one: is what stands for minus infinity "
+    "lower than any number can be?"
+)
+assert_close(weights, np.array([[1.0, 0.0], [1.0, 0.0]]), message, name="weights")
 X = rng.normal(size=(2, 1, 6)) + 1
 mask = np.array([[[True]], [[False]]])
 expected_output, expected_weights = by_torch(X, W_q, W_k, W_v, mask)
@@ -1557,6 +1567,18 @@ for what, words, d_k, d_v, shape in texts:
     close = {"rtol": 1e-6, "atol": 1e-4} if "times" in what else {}
     assert_close(weights, expected_weights, message, name="weights", **close)
     assert_close(output, expected_output, message, name="output", **close)
+exchanged, second = torch.zeros(4, 4).double(), torch.zeros(4, 4).double()
+exchanged[0, 1] = exchanged[1, 0] = second[1, 1] = 1.0
+# The scores of word 0 are -1e15, those of word 1 are 0; nobody may attend to word 1.
+words = torch.zeros(2, 4).double()
+words[:, 0], words[0, 1] = 2.0, -1e15
+weights = attend(exchanged, second, torch.eye(4), words, torch.tensor([True, False]))[1]
+message = (
+    "Two words, of which the first may be attended, with a score of -1e15, and the second, with a "
+    "score of 0, may not: the first has all the weight. For one: is what stands for minus infinity "
+    "lower than any number can be?"
+)
+assert_close(weights, torch.tensor([[1.0, 0.0]] * 2).double(), message, name="weights")
 ### END HIDDEN TESTS
 
 

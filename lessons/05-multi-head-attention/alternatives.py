@@ -224,7 +224,8 @@ class MultiHeadAttention(nn.Module):
         if mask is not None:
             if mask.ndim <= query.ndim and mask.ndim != 1:
                 mask = mask.reshape(*mask.shape[:-2], 1, *mask.shape[-2:])
-            weights = torch.where(mask, scores, -1e9).softmax(-1) * mask
+            lowest = torch.finfo(scores.dtype).min
+            weights = torch.where(mask, scores, lowest).softmax(-1) * mask
         else:
             weights = scores.softmax(-1)
         # Every head adds its own piece of W_o: the same as joining first.

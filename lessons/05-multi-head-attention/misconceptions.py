@@ -899,6 +899,42 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
     )
 
     wrong(
+        "mha_low_number_then_zeros",
+        {
+            "heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)": """
+                scores = Q @ K.mT / math.sqrt(Q.shape[-1])
+                if mask is not None:
+                    scores = scores.masked_fill(~mask, -1e4)
+                weights = scores.softmax(-1)
+                weights = weights if mask is None else weights * mask
+                heads = weights @ V
+            """,
+        },
+        "It comes out as if a forbidden score became a number, or were lowered by one, that is not low "
+        "enough: an allowed score can be lower still, and then its key has no weight.",
+        seen="early Hugging Face models",
+    )
+
+    wrong(
+        "mha_heads_and_texts_joined_mask_in_another_order",
+        {
+            "heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)": """
+                lead, h = Q.shape[:-2], self.num_heads
+                Q, K, V = (x.reshape(-1, *x.shape[-2:]) for x in (Q, K, V))
+                if mask is not None:
+                    mask = mask.expand(*lead, Q.shape[-2], K.shape[-2])[..., 0, :, :]
+                    mask = mask.reshape(-1, *mask.shape[-2:]).repeat(h, 1, 1)
+                heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+                heads, weights = (x.reshape(*lead, *x.shape[-2:]) for x in (heads, weights))
+            """,
+        },
+        "Texts get each other's masks, as where texts and heads are joined to one axis and the mask is "
+        "repeated in another order than theirs: text 0, text 1, text 0, text 1, and not text 0, text 0, "
+        "text 1, text 1. A mask for each head is taken for that of head 0.",
+        seen="a notebook of a course: heads folded into the batch",
+    )
+
+    wrong(
         "mha_nan_gradients",
         {
             "heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)": """

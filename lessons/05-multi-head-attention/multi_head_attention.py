@@ -1756,6 +1756,16 @@ with check("as torch", points=1):
         expected, expected_weights = by_torch(parts, num_heads, query, key, with_heads)
         assert_close(weights, expected_weights, message, name="weights")
         assert_close(output, expected, message, name="output")
+    query, key = (torch.tensor(rng.normal(size=(2, n, 12))) for n in (4, 2))
+    key[:, 1] *= 1e15
+    mask = torch.tensor([False, True])
+    ((_, weights),) = attend(layers, [(0, query, key, mask)])
+    message = (
+        "Two keys, of which the second may be attended: it has all the weight, in every head, also "
+        "where its score is near -1e15. For one: is what stands for minus infinity lower than any number "
+        "can be?"
+    )
+    assert_close(weights, mask.double().expand(2, 3, 4, 2), message, name="weights")
 checks_passed("MultiHeadAttention")
 ### END HIDDEN TESTS
 
@@ -2413,7 +2423,7 @@ def afterwards(state, settings, seed, query, training_step):
         return first, second, kept, trainable, torch.stack(biases)
 
 
-with check("builtin unchanged, and no memory shared", points=0.5):
+with check("builtin unchanged, and no memory shared", points=0.5, side=True):
     first, second, kept, _, _ = afterwards(state, settings, seed, texts[0], False)
     given = [state[name] for name in sorted(state)]
     assert_equal(kept, given, "builtin was changed. Its weights are read, not written.")

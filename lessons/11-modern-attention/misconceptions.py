@@ -485,6 +485,21 @@ with exercise("apply_rotary", base=SHORT_ROTARY):
     )
 
     wrong(
+        "rotary_halves_with_angles_of_neighbours",
+        {
+            "return torch.stack((a * c - b * s, a * s + b * c), -1).flatten(-2)": """
+                c, s = c.repeat_interleave(2, -1), s.repeat_interleave(2, -1)
+                a, b = x[..., : d_k // 2], x[..., d_k // 2 :]
+                return x * c + torch.cat((-b, a), -1) * s
+            """,
+        },
+        "Two layouts are mixed: the angles are those of neighbours, 2i and 2i + 1, and what is added to "
+        "each feature comes from the other half. No pair is turned by one angle then. Take neighbours "
+        "for both.",
+        seen="rotate_half of one library beside the angles of another",
+    )
+
+    wrong(
         "rotary_other_way",
         {"a * c - b * s, a * s + b * c": "a * c + b * s, b * c - a * s"},
         "Your hands turn the other way: by minus the angle. Scores do not notice, as long as all agree, "
@@ -1082,6 +1097,23 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
         "A query that may attend to nothing attends evenly to what is forbidden, as where "
         "forbidden scores become -1e9. Its weights should be 0.",
         seen="The Annotated Transformer",
+    )
+
+    wrong(
+        "gqa_low_number_then_zeros",
+        {
+            "heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)": """
+                scores = Q @ K.mT / math.sqrt(Q.shape[-1])
+                if mask is not None:
+                    scores = scores.masked_fill(~mask, -1e4)
+                weights = scores.softmax(-1)
+                weights = weights if mask is None else weights * mask
+                heads = weights @ V
+            """,
+        },
+        "It comes out as if a forbidden score became a number, or were lowered by one, that is not low "
+        "enough: an allowed score can be lower still, and then its key has no weight.",
+        seen="early Hugging Face models",
     )
 
     wrong(

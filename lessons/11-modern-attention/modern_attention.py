@@ -1822,9 +1822,9 @@ with check("key and value left out: as written out", points=1):
             f"Called with {', '.join(given)} alone: key defaults to query, and value to key. The "
             "results should be those of your layer with all three written out."
         )
-        output, weights = attend(seed, (6, 2), given)
+        output, weights = pair(attend(seed, (6, 2), given))
         full = dict(zip(("query", "key", "value"), whole, strict=True))
-        expected, expected_weights = attend(seed, (6, 2), full)
+        expected, expected_weights = pair(attend(seed, (6, 2), full))
         moved = attend(seed, (6, 2), full | {"value": whole[2] + 1})[0]
         differs = bool((expected - moved).abs().max() > 1e-4)
         sentence = "query, key and value written out: another value should give another output."
@@ -1949,6 +1949,16 @@ with check("a mask for all heads: as without it, hidden keys 0, however large", 
         )
         plain, own = torch.as_tensor(expected).double(), "without enlarging the hidden key"
         assert_close(found, plain, message, name=name, against=own)
+    query, key = (torch.tensor(later.normal(size=(2, n, 12))) for n in (4, 2))
+    key[:, 1] *= 1e15
+    mask = torch.tensor([False, True])
+    weights = pair(attend(seed, bias, query, key, mask), "query (2, 4, 12), 2 keys, a mask (2,)")[1]
+    message = (
+        "Two keys, of which the second may be attended: it has all the weight, in every head, also "
+        "where its score is near -1e15. For one: is what stands for minus infinity lower than any number "
+        "can be?"
+    )
+    assert_close(weights, mask.double().expand(2, 6, 4, 2), message, name="weights")
 with check("a mask for each head: weights as without it, hidden keys 0", points=1):
     compare([((), (6, 4, 5)), ((), (6, 1, 5)), ((3,), (3, 6, 4, 5)), ((2,), (1, 6, 1, 5)), ((2, 3), (2, 3, 6, 4, 5))])  # fmt: skip
     compare([((6,), (6, 6, 6, 6))], 6, 6, later)
@@ -2382,11 +2392,7 @@ with check("two texts: four words at once, then one, then three", points=0.5):
 with check("two caches, each as a cache alone", points=0.5):
     others = [(k + 1, v - 1) for k, v in pieces]
     for kept, given in zip(two_caches(pieces, others), (pieces, others), strict=True):
-        filled = appended(given)[-1]
-        message = "append should return a pair, (K, V)."
-        several = isinstance(filled, (tuple, list, torch.Tensor)) and len(filled) > 0
-        assert_equal(several, True, message, name="'it is a pair'")
-        expected = torch.as_tensor(filled[0])
+        expected = torch.as_tensor(pair(appended(given)[-1])[0])
         message = "One cache, three calls: K should not hold one number only, nor NaN."
         assert_equal(bool(expected.std() > 1e-3), True, message, name="'numbers that differ'")
         message = (

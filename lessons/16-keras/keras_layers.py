@@ -444,6 +444,14 @@ with check("masks of many shapes, and none; many sizes and scores", points=1):
     for name, found, x in (("weights", weights, eye), ("output", output, V)):
         expected = F.scaled_dot_product_attention(Q, K, x, attn_mask=mask)
         assert_close(found, expected, message, name=name, against="by torch's function")
+    Q, K = torch.tensor([[2.0, 0, 0, 0]]).double(), torch.tensor([[-1e15, 0, 0, 0], [0, 0, 0, 0]]).double()
+    message = (
+        "One key may be attended, with a score of -1e15, and one of score 0 is hidden: the first has all "
+        "the weight. For one: is what stands for minus infinity lower than any number can be?"
+    )
+    first = torch.tensor([[True, False]])
+    _, weights = attend(Q, K, torch.eye(2).double(), first)
+    assert_close(weights, first.double(), message, name="weights")
     # Lengths that are equal, of length 1, and long; a mask that is a transposed view.
     lengths = (4, 4, 5, 3, 3), (4, 4, 4, 4, 4), (2, 3, 300, 1, 1), (1, 2, 1, 6, 2)
     for texts, n_q, n_k, d_k, d_v in lengths:

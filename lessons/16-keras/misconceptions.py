@@ -266,6 +266,14 @@ with exercise("KerasAttention"):
         seen="early Hugging Face models",
     )
     wrong(
+        "layer_low_number_then_zeros",
+        {"-math.inf": "-1e9"},
+        "It comes out as if a forbidden score became a number, or were lowered by one, that is not low "
+        "enough: an allowed score can be lower still, and then its key has no weight.",
+        seen="early Hugging Face models",
+    )
+
+    wrong(
         "layer_mask_gets_a_third_axis",
         {
             "if mask is None:": """

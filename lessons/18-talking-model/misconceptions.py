@@ -344,6 +344,20 @@ with exercise("LlamaBlock"):
         "should be 0.",
     )
     wrong(
+        "low_number_then_zeros",
+        {
+            "heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)": """
+                scores = (Q @ K.transpose(-1, -2) / math.sqrt(Q.shape[-1])).masked_fill(~mask, -1e4)
+                weights = torch.softmax(scores, dim=-1) * mask
+                heads = weights @ V
+            """,
+        },
+        "It comes out as if a forbidden score became a number, or were lowered by one, that is not low "
+        "enough: an allowed score can be lower still, and then its key has no weight.",
+        seen="early Hugging Face models",
+    )
+
+    wrong(
         "scaled_by_the_model",
         {
             "heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)": "heads, weights = torch_scaled_dot_product_attention(Q * (Q.shape[-1] / x.shape[-1]) ** 0.5, K, V, mask)",

@@ -684,11 +684,12 @@ checks_passed("LlamaBlock")
 # Hidden checks of LlamaBlock: a mask that is given; one for each head; nothing to attend to.
 ### BEGIN HIDDEN TESTS
 @probe
-def masked(seed, x, mask, lengths=(6,)):
+def masked(seed, x, mask, lengths=(6,), enlarged=1.0):
     """Output and weights of the last piece, and what the feed-forward alone makes of x."""
     torch.manual_seed(seed)
     block, cache, start = LlamaBlock(24, 4, 2, 10).double(), KVCache(), 0
     with torch.no_grad():
+        block.W_k.weight *= enlarged
         for n in lengths[:-1]:
             block(x[..., start : start + n, :], torch.arange(start, start + n), cache)
             start += n
@@ -722,6 +723,14 @@ with check("masks of two to four axes: from the weights with all keys", points=1
     early = masked(seed, x[:, :4], torch.ones(4, 4, dtype=torch.bool), (4,))[1]
     assert_equal(early.shape[-1], 4, message, name="the keys")
     assert_close(found, seen / seen.sum(-1, keepdim=True), message, name="weights", against="from all keys")
+    mask = torch.tensor([[False, True], [True, False]])
+    message = (
+        "Two tokens, each of which may attend to the other alone; keys times 1e15: the other has all the "
+        "weight, also where its score is that low. For one: is what stands for minus infinity lower than "
+        "any number can be?"
+    )
+    found = masked(seed, x[:, :2], mask, (2,), 1e15)[1]
+    assert_close(found, mask.double().expand(2, 4, 2, 2), message, name="weights")
 with check("nothing to attend to: weights 0, the feed-forward alone", points=1):
     mask = torch.ones(6, 6, dtype=torch.bool)
     mask[3] = False
