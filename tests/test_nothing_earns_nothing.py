@@ -44,16 +44,6 @@ def test_hidden_checks_tell_a_judge_no_verdict(number: str, name: str) -> None:
         assert all(outcome.passed for outcome in matrix.outcomes({}, hidden, 301).values())
 
 
-#: Exercises that still earn something: their checks have to become side conditions.
-STILL_EARN = {
-    "05": {"load_builtin_weights"},
-    "06": {"combine_masks"},
-    "09": {"align"},
-    "11": {"GroupedQueryAttention", "KVCache"},
-    "14": {"receptive_field", "linear_attention", "LinearAttentionState"},
-}
-
-
 @pytest.mark.parametrize("lesson", sampled(COURSE.lessons), ids=lambda lesson: lesson.folder)
 def test_an_exercise_that_gives_an_argument_or_a_constant_earns_nothing(lesson: Lesson) -> None:
     """All others are right, so that nothing but this one can fail."""
@@ -67,8 +57,7 @@ def test_an_exercise_that_gives_an_argument_or_a_constant_earns_nothing(lesson: 
                 outcomes = matrix.outcomes({name: source}, tests, 301)
                 if points := {t: p for t, p in matrix.points(outcomes).items() if p}:
                     earned.setdefault(name, {})[does] = sum(points.values())
-    known = STILL_EARN.get(lesson.folder[:2], set())
-    assert not {name: what for name, what in earned.items() if name not in known}
+    assert not earned
 
 
 def test_a_graded_student_reads_why_a_side_condition_does_not_count(tmp_path: Path) -> None:

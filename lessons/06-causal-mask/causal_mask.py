@@ -541,7 +541,7 @@ with check("one mask beside None, and None alone", points=0.5):
     assert_equal(combine_masks(None, None), None, message)
     all_true = np.ones((2, 3), dtype=bool)
     assert_equal(
-        combine_masks(None, all_true.copy()),
+        combine_masks(all_true.copy(), None),
         all_true,
         "A mask that is True everywhere is a mask too: beside None the result is this mask, an "
         "array and not None.",

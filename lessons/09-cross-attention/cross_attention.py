@@ -2509,17 +2509,17 @@ with check("two heads alike: equal weights, equal words", points=0.25):
         "two places of 'the' have 0.3 each and do not join.",
     )
 several = (
-    "Two heads, four target positions, with other weights in each row: there should be more than "
-    "one word in the result."
+    "Two heads, four target positions, with other weights in each row: there should be four words "
+    "in the result, and not all the same."
 )
 with check("torch, and whole numbers, as floating NumPy arrays", points=0.25):
     by_numpy = words_of(weights.copy(), source)
     words = by_numpy if isinstance(by_numpy, (list, str)) else []
     assert_equal(
-        len({word for word in words if isinstance(word, str)}) > 1,
-        True,
+        [len(words), len({word for word in words if isinstance(word, str)}) > 1],
+        [4, True],
         several,
-        name="'there are different words'",
+        name="how many words, and 'there are different ones'",
     )
     message = "A torch tensor should give the words that align gives for the same NumPy array."
     as_torch = words_of(torch.tensor(weights), source)
@@ -2535,10 +2535,10 @@ with check("torch tensors: with requires_grad as without", points=0.25):
     by_torch = words_of(torch.tensor(weights), source)
     words = by_torch if isinstance(by_torch, (list, str)) else []
     assert_equal(
-        len({word for word in words if isinstance(word, str)}) > 1,
-        True,
+        [len(words), len({word for word in words if isinstance(word, str)}) > 1],
+        [4, True],
         several,
-        name="'there are different words'",
+        name="how many words, and 'there are different ones'",
     )
     message = (
         "A tensor that requires grad should give the words that align gives for the same numbers "

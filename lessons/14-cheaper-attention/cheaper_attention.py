@@ -403,7 +403,7 @@ def positions(num_layers, window):
     return int(found) if found == int(found) else found
 
 
-with check("one layer: the window itself", points=0.5):
+with check("one layer: the window itself", points=0.5, side=True):
     for window in (3, 4):
         message = f"One layer with a window of {window}: the positions of the window."
         assert_equal(positions(1, window), window, message, name="positions")
@@ -937,7 +937,7 @@ def by_name(Q, K, V, learns):
 
 
 rng = check_rng()
-with check("a text of one word", points=0.5):
+with check("a text of one word", points=0.5, side=True):
     Q, K, V = (torch.tensor(rng.normal(size=s)) for s in ((1, 3), (1, 3), (1, 5)))
     message = "A text of one word, d_k = 3, d_v = 5: its output is its value, (1, 5)."
     assert_close(linear_attention(Q, K, V), V, message)
@@ -1258,7 +1258,7 @@ def stepped_in_turn(one, other):
     return [torch.stack(into, dim=-2) for into in outputs]
 
 
-with check("the first word", points=0.5):
+with check("the first word", points=0.5, side=True):
     found = stepped(torch.zeros(1, 1), torch.tensor([[1.0]]), torch.tensor([[6.0]]))
     message = "After one word, with the value 6, the output is its value: a word sees itself."
     assert_close(found, torch.tensor([[6.0]]), message, name="the output")
@@ -1282,7 +1282,7 @@ with check("two texts, two features, by hand", points=1):
     assert_close(stepped(Q, K, V), expected, message, name="the outputs")
 rng = check_rng()
 given = [torch.tensor(rng.normal(size=s)).float() for s in ((2, 7, 4), (2, 7, 4), (2, 7, 3))]
-with check("two states in turn, each as a state alone", points=0.5):
+with check("two states in turn, each as a state alone", points=0.5, side=True):
     other = [x.flip(-2) + 0.5 for x in given]
     copies = [[x.clone() for x in text] for text in (given, other)]
     for found, text in zip(stepped_in_turn(*copies), (given, other), strict=True):
@@ -1438,6 +1438,9 @@ def compare(lead_q, lead_k, lead_v, rng=rng):
     expected = torch.stack(alone).double().reshape(*lead, 5, 3)
     message = "Random texts, each with a state of its own: the outputs are numbers that differ."
     assert_equal(bool(expected.std() > 1e-3), True, message, name="'numbers that differ'")
+    message = "Random texts, five words each: the outputs are not the words' own values alone."
+    own = V.expand_as(expected)
+    assert_equal(bool((expected - own).abs().max() > 1e-3), True, message, name="'more than v'")
     message = (
         f"{axes}: each text comes out as in your own result for that text alone. Leading axes "
         "broadcast."
