@@ -2393,6 +2393,8 @@ with check("two caches, each as a cache alone", points=0.5):
     others = [(k + 1, v - 1) for k, v in pieces]
     for kept, given in zip(two_caches(pieces, others), (pieces, others), strict=True):
         expected = torch.as_tensor(pair(appended(given)[-1])[0])
+        message = "One cache, three calls with four, one and three words: K should have eight rows."
+        assert_equal(list(expected.shape), [2, 3, 8, 5], message, name="the shape of K")
         message = "One cache, three calls: K should not hold one number only, nor NaN."
         assert_equal(bool(expected.std() > 1e-3), True, message, name="'numbers that differ'")
         message = (
@@ -2439,6 +2441,8 @@ with check("each text as if it were alone", points=1):
                 for i in range(math.prod(lead))
             ]
             alone = torch.stack([torch.as_tensor(appended(text)[number]) for text in texts]).double()
+            rows = f"One text alone, pieces of {lengths} words: a row for each word."
+            assert_equal(alone.shape[1], sum(lengths), rows, name="the rows")
             constant = "One text alone: what is returned should not be one number only, nor NaN."
             assert_equal(bool(alone.std() > 1e-3), True, constant, name="'numbers that differ'")
             expected = alone.reshape(*lead, *alone.shape[1:])
@@ -2592,7 +2596,10 @@ with check("a cache that is made later, each as a cache alone", points=1):
     for found in (*both, *by_themselves):
         two = isinstance(found, (tuple, list)) and len(found) == 2
         assert_equal(two, True, "append should return a pair, (K, V).", name="'it is a pair'")
-    for found, expected in zip(both, by_themselves, strict=True):
+    for found, expected, words in zip(both, by_themselves, (3, 4), strict=True):
+        message = f"One cache, two calls, {words} words: K should have {words} rows."
+        rows = list(np.shape(expected[0]))[-2:-1]
+        assert_equal(rows, [words], message, name="the rows of K")
         message = "One cache, two calls: K should not hold one number only, nor NaN."
         differ = bool(torch.as_tensor(expected[0]).std() > 1e-3)
         assert_equal(differ, True, message, name="'numbers that differ'")
