@@ -7,7 +7,9 @@ import csv
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -26,12 +28,15 @@ from autograder.classroom.folder import ClassFolder
 from autograder.classroom.gradebook import open_gradebook, record
 from autograder.classroom.grades_file import GradedSubmission, table
 from autograder.classroom.new_class import new_class
+from autograder.cli.main import main
 from autograder.course.bundle import Bundle, TestCell
 from autograder.grade.grading import grade
 from autograder.grade.result import Result
+from autograder.marking import grade_class as grading
 from autograder.marking.feedback import feedback_page
 from autograder.marking.grade_class import grade_class
 from autograder.notebooks import grade_id
+from autograder.text import plain_line
 from lesson_kit.exceptions import REFUSED
 
 from .attacks import CORPUS, FULL, HONEST, MARK, SECRET, WRONG, Attack
@@ -423,6 +428,71 @@ class Tags(HTMLParser):
                 key in ("href", "src") and not scheme.startswith(("http", "#"))
             ):
                 self.live.append(f"{key}={value}")
+
+
+@pytest.mark.slow
+def test_what_goes_back_to_an_lms_stays_in_its_folders(
+    school: ClassFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["feedback", str(school.root), "--zip", str(tmp_path / "pages.zip")]) in (0, 1)
+    with zipfile.ZipFile(tmp_path / "pages.zip") as packed:
+        names = packed.namelist()
+        assert not any("<script" in packed.read(name).decode() for name in names)
+    assert len(names) > 10 and len(set(names)) == len(names)
+    for name in names:
+        assert not name.startswith("/") and ".." not in Path(name).parts and "\\" not in name
+        assert plain_line(name) == name and name.endswith(".html")
+    said = capsys.readouterr()
+    assert not set(said.out + said.err) & set("\x1b\u202e")
+
+
+@pytest.mark.slow
+def test_a_request_is_text_and_nobody_elses(
+    school: ClassFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["=1+1", "\x1b[2Jroot", "../aaron", "browser\u202e", "aaron"]
+    rows = "".join(f'"{who}",01-tiny,double,"=HYPERLINK(1)\x1b[2J"\n' for who in asked)
+    (school.root / "requests.csv").write_text(f"id,assignment,exercise,text\n{rows}")
+    assert main(["requests", str(school.root)]) == 1
+    said = capsys.readouterr()
+    assert not set(said.out + said.err) & set("\x1b\u202e")
+    assert "1 request," in said.out and len(said.err.splitlines()) == 4
+    (school.root / "requests.csv").unlink()
+
+
+class AtOnce(Executor):
+    """Grades in this process, after something else has happened."""
+
+    def __init__(self, before: Callable[[], object]) -> None:
+        self.before = before
+
+    def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:  # type: ignore[override]
+        self.before()
+        future: Future[Any] = Future()
+        future.set_result(function(*args, **kwargs))
+        return future
+
+
+def test_a_notebook_that_is_replaced_while_it_is_graded_has_the_verdict_of_what_was_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = new(tmp_path)
+    bundle = folder.bundle("01-tiny")
+    right, wrong = (as_bytes(notebook_with(bundle, one)) for one in ({}, WRONG))
+    hand_in(folder, "ada", wrong)
+    hand_in(folder, "bob", right)
+
+    @contextlib.contextmanager
+    def meanwhile(workers: int) -> Iterator[Executor]:
+        yield AtOnce(lambda: (hand_in(folder, "ada", right), hand_in(folder, "bob", wrong)))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(grading, "local", meanwhile)
+        grade_class(folder, sandbox=boxes().tier, quiet=True)
+    first = {who: one["score"] for who, one in entries(folder).items()}
+    grade_class(folder, workers=1, sandbox=boxes().tier, quiet=True)
+    assert first in ({"ada": 0.0, "bob": 8.0}, {"ada": 0.0, "bob": 0.0})  # bob's is read later
+    assert {who: one["score"] for who, one in entries(folder).items()} == {"ada": 8.0, "bob": 0.0}
 
 
 @pytest.mark.slow

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import io
+import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +139,16 @@ def picture(kind: str = "PNG", size: int = 8) -> str:
     return base64.b64encode(made.getvalue()).decode()
 
 
+def bomb() -> str:
+    """A PNG of a few bytes that says it has 3,600 million pixels."""
+    made = b"\x89PNG\r\n\x1a\n"
+    header = struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)
+    for kind, data in ((b"IHDR", header), (b"IDAT", zlib.compress(bytes(1000))), (b"IEND", b"")):
+        checked = struct.pack(">I", zlib.crc32(kind + data))
+        made += struct.pack(">I", len(data)) + kind + data + checked
+    return base64.b64encode(made).decode()
+
+
 def with_picture(bundle: Bundle, source: str, attachments: Any = None) -> tuple[Any, list[str]]:
     """The cell of the written answer after it was read, and what is said of its pictures."""
     notebook, at = begun(bundle, source)
@@ -188,6 +200,7 @@ def test_a_picture_in_a_written_answer_is_made_anew(
             {"a.png": {"image/png": picture("PNG", 5100)}},
             "25 million pixels",
         ),
+        ("![](attachment:a.png)", {"a.png": {"image/png": bomb()}}, "no PNG or JPEG"),
         (
             "![](attachment:a.svg)",
             {"a.svg": {"image/svg+xml": base64.b64encode(b"<svg onload='x()'/>").decode()}},
