@@ -25,7 +25,8 @@ from autograder.marking import grade_class as grading
 from autograder.marking.grade_class import grade_class
 
 from .classes import LESSON, hand_in, new, solved
-from .submissions import boxes, graded, notebook_with, points, why_not_confined
+from .conftest import COURSE
+from .submissions import boxes, graded, max_points, notebook_with, points, why_not_confined
 from .tiny import tiny_course
 
 pytestmark = pytest.mark.slow
@@ -108,6 +109,27 @@ def test_work_that_is_within_its_limit_is_so_on_a_busy_machine(bundle: Bundle) -
         verdict = graded(bundle, notebook, limits=limits)
     assert points(verdict) == FULL and not verdict.out_of_time
     assert time.monotonic() - started > 5  # by the clock it was late
+
+
+@pytest.mark.skipif(bool(why_not_confined()), reason=why_not_confined())
+def test_lesson_10_has_all_its_points_while_seventeen_wait_for_two_processors(
+    tmp_path: Path,
+) -> None:
+    """As it was reported: demonstrations that train longer, and checks that train as well."""
+    lesson = COURSE.lesson("10")
+    write_source(lesson, tmp_path / lesson.folder)
+    whole = Bundle.load(tmp_path / lesson.folder)
+    notebook = notebook_with(whole)
+    for cell in notebook.cells:
+        if "def overfit(" in cell.source:
+            cell.source = cell.source.replace("steps=", "steps=10 * ")
+    assert "steps=10 * " in str(notebook.cells)
+    boxes().start({}).close()
+    zygote = boxes()._zygote
+    assert zygote is not None
+    with stuttering(zygote.process.pid, 2 / 17):
+        verdict = graded(whole, notebook)
+    assert points(verdict) == max_points(whole) and not verdict.out_of_time
 
 
 def test_what_works_too_long_is_late_on_an_idle_machine_too(bundle: Bundle) -> None:
