@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import tomllib
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
+import torch
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
@@ -126,6 +129,31 @@ def test_lesson_17_takes_no_other_file(size: int, tmp_path: Path) -> None:
     (said,) = said_of_the_tokenizer(f"lambda name: {found}", tmp_path)
     assert "is not the file that this lesson was written with" in said
     assert f"--no-deps {EXTRAS[1]}`" in said
+
+
+@pytest.mark.parametrize("number", ["12", "14"])
+def test_weights_of_another_size_are_not_read(
+    number: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "model.safetensors").write_bytes(b"\x40" * 100)
+    found = SimpleNamespace(submodule_search_locations=[str(tmp_path)])
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: found)
+    names: dict[str, object] = {"torch": torch, "math": math, "nn": torch.nn}
+    for cell in code_cells(COURSE.lesson(number).notebook):
+        if "def read_weights" in cell.source or "= find_spec(" in cell.source:
+            exec(cell.source, names)
+    assert names["published"] is False
+    assert number == "14" or WITHOUT_IT in capsys.readouterr().out
+
+
+def test_no_lesson_unpickles_a_file() -> None:
+    """What was published is numbers and text: nothing in it is run."""
+    unpickles = re.compile(r"\b(torch\.load|np\.load|pickle|joblib|dill|shelve)\b")
+    paths = [*ROOT.glob("lessons/*/*.py"), *ROOT.glob("lesson_kit/*.py")]
+    assert len(paths) > 60
+    found = [path.name for path in paths if unpickles.search(path.read_text(encoding="utf-8"))]
+    assert not found
 
 
 def test_the_solved_lesson_17_shows_the_published_tokenizer() -> None:

