@@ -197,12 +197,12 @@ def _nothing_for_nothing(matrix: Matrix, exercise: str, share: Share) -> Iterato
     functions = {
         name: source for name, source in lesson.exercises.items() if not name.startswith("answer_")
     }
-    for body, code in share.part(exercise, list(idle.BODIES.items())):
-        answers = {name: idle.idle(name, source, code) for name, source in functions.items()}
-        for as_graded in (True, False):
-            outcomes = matrix.outcomes(answers, tests, IDLE_SEED, as_graded=as_graded)
-            if earned := _earned(matrix, outcomes):
-                yield f"functions that return {body} to everything earn {earned}"
+    answers = {name: idle.idle_answers(name, source) for name, source in functions.items()}
+    for does, answer in share.part(exercise, list(answers[exercise].items())):
+        together = {name: others[does] for name, others in answers.items() if does in others}
+        for tried, who in (({exercise: answer}, "this answer"), (together, "all answers")):
+            if earned := _earned(matrix, matrix.outcomes(tried, tests, IDLE_SEED)):
+                yield f"{who}, made to give {does}: earns {earned}"
 
 
 def _earned(matrix: Matrix, outcomes: dict[str, Outcome]) -> dict[str, float]:

@@ -6,13 +6,14 @@ each method of a class, does with its arguments.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 
-__all__ = ["BODIES", "BOXES", "idle"]
+__all__ = ["BOXES", "idle_answers"]
 
 _Called = Callable[..., Any]
 
@@ -88,38 +89,53 @@ BOXES: dict[str, Callable[[_Called], _Called]] = {
     "NaN that fit": _filled(float("nan")),
 }
 
-#: What a function, or each method of a class, does with its arguments.
+#: What a function, or each method of a class, does; ``given`` is what it is given.
 BODIES = {
     "nothing": "return None",
     "0": "return 0",
-    "an empty list": "return []",
-    "NaN": "return float('nan')",
-    "the first argument": "return args[0] if args else None",
-    "a copy of it": "return args[0] * 1 if args and hasattr(args[0], 'shape') else None",
-    "it twice": "return (args[0], args[0]) if args else None",
-    "zeros like it": "return args[0] * 0 if args and hasattr(args[0], 'shape') else None",
-    "ValueError": "raise ValueError('no')",
     "True": "return True",
     "False": "return False",
+    "an empty list": "return []",
+    "NaN": "return float('nan')",
+    "the first argument": "return given[0] if given else None",
+    "the second argument": "return given[1] if len(given) > 1 else None",
+    "the last argument": "return given[-1] if given else None",
+    "the first argument twice": "return (given[0], given[0]) if given else None",
+    "a copy of the first argument": "return given[0] * 1 if hasattr(given[0], 'shape') else None",
+    "zeros like the first argument": "return given[0] * 0 if hasattr(given[0], 'shape') else None",
+    "ValueError": "raise ValueError('no')",
+    "StopIteration": "raise StopIteration",
 }
 
 
-def idle(name: str, solution: str, body: str) -> str:
-    """Source that binds an exercise's name and ignores what is asked.
+def idle_answers(name: str, solution: str) -> dict[str, str]:
+    """Sources that bind an exercise's name and ignore what is asked, by what they do.
 
     Args:
-        name: of the exercise.
-        solution: its right answer, which says whether it is a function or a class.
-        body: one of :data:`BODIES`.
+        name: of an exercise that is a function or a class.
+        solution: its right answer; its constants, and those of its card, are answers too.
     """
-    if f"class {name}" not in solution:
-        return f"def {name}(*args, **kwargs):\n    {body}\n"
-    base = "nn.Module" if "(nn.Module)" in solution else "object"
-    start = body if body.startswith("raise") else "pass"
-    return (
-        f"class {name}({base}):\n"
-        "    def __init__(self, *args, **kwargs):\n"
-        "        super().__init__()\n"
-        f"        {start}\n"
-        f"    def forward(self, *args, **kwargs):\n        {body}\n"
-    )
+    tree = ast.parse(solution)
+    constants = {
+        repr(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, (int, float))
+    }
+    bodies = {text: f"return {text}" for text in sorted(constants)} | BODIES
+    return {does: _source(name, tree, body) for does, body in bodies.items()}
+
+
+def _source(name: str, tree: ast.Module, body: str) -> str:
+    given = "given = [*args, *kwargs.values()]"
+    kinds = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    if name not in kinds:
+        return f"def {name}(*args, **kwargs):\n    {given}\n    {body}\n"
+    bases = ", ".join(map(ast.unparse, kinds[name].bases))
+    methods = [node.name for node in kinds[name].body if isinstance(node, ast.FunctionDef)]
+    lines = [f"class {name}({bases}):", "    def __init__(self, *args, **kwargs):"]
+    lines += ["        super().__init__()", f"        {body if 'raise' in body else 'pass'}"]
+    for method in methods:
+        if method != "__init__":
+            lines += [f"    def {method}(self, *args, **kwargs):"]
+            lines += [f"        {given}", f"        {body}"]
+    return "\n".join(lines) + "\n"
