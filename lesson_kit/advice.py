@@ -1,11 +1,27 @@
-"""What a student is told first when a check fails: what helps most, if it is certain."""
+"""What a student is told first when a check fails: what helps most, if it is certain.
+
+Changed answers are tried in a forked copy of the notebook's process (a forked trial). Nothing
+leaves the copy but a sentence: a changed program may not end, or take all memory.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Sized
+import ast
+import contextlib
+import os
+import re
+import select
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence, Sized
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
 
 from . import setting
-from .as_known import as_known
+from .answer_text import as_known, never_used
 from .cells import (
     namespace,
     not_run,
@@ -15,12 +31,12 @@ from .cells import (
     source_of_cell,
 )
 from .evidence import Evidence
-from .in_a_copy import in_this_notebook
 from .known_mistakes import known_mistake
 from .probes import CHANGES_ITS_ARGUMENT, property_seen
-from .unused import never_used
+from .repair import OTHER_SEED, nearest_repair
 
-__all__ = ["advice"]
+__all__ = ["advice", "in_this_notebook"]
+
 
 #: A failing check answers within so many seconds, as far as that is ours: the search for a repair
 #: gets what is left of them, whatever the check and the look-up before it took.
@@ -83,3 +99,163 @@ def _repair(exercise: str, begin_cell: Callable[[], None], parts: Callable[[], S
             # A check may compare with what the answer wrote into: a change that mends that is none.
             settled=CHANGES_ITS_ARGUMENT,
         )
+
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
+
+#: Seconds that one repair in a notebook may take.
+OF_ONE = 0.25
+#: Seconds for what is said where there is no repair: the check runs again for it, and more.
+OF_OTHERWISE = 0.4
+#: The search in the copy of the process ends by itself so long before it is ended.
+GRACE = 0.2
+#: Bytes of memory that a changed program may take more than the notebook, and of a sentence.
+MORE_MEMORY = 1 << 29
+MOST_SAID = 4000
+#: Between the sentences that come from the copy.
+END = b"\0"
+
+
+class _TimeIsUp(BaseException):
+    """No ``except Exception`` of a student's stops it."""
+
+
+def in_this_notebook(
+    answer: str,
+    check: str,
+    namespace: dict[str, Any],
+    begin_cell: Callable[[], None],
+    *,
+    seconds: float,
+    otherwise: Callable[[CodeType], str] = lambda test: "",
+    settled: str = "",
+) -> str:
+    """:func:`nearest_repair` of an answer whose visible check failed.
+
+    Tried in a copy of this process, which nothing leaves but the sentence: a changed program may
+    not end, or take all memory. Where there is no cheap copy (outside Linux) nothing is tried.
+
+    Args:
+        answer: its source.
+        check: source of the cell of its visible check.
+        namespace: the notebook's; it stays as it is.
+        begin_cell: forgets the named checks of the cell before.
+        seconds: after which it answers, whatever a changed program does.
+        otherwise: what to say where there is no repair, asked with the check in the same copy, and
+            heard in :data:`OF_OTHERWISE` or not at all.
+        settled: no repair is looked for where that is what ``otherwise`` says.
+    """
+    end = time.monotonic() + seconds
+    if sys.platform != "linux":
+        return ""
+    try:
+        test = compile(check, "<repaired check>", "exec")
+    except (SyntaxError, ValueError):
+        return ""
+    read, write = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of threads, which do not go over and are not needed
+        child = os.fork()
+    if not child:
+        try:
+            _limit_memory()
+            passes = _tried(test, namespace, begin_cell)
+            said = ""
+            with contextlib.suppress(Exception, _TimeIsUp), _alarm(OF_OTHERWISE):
+                said = otherwise(test)
+                _say(write, said)
+            if not settled or said != settled:
+                _say(write, nearest_repair(answer, passes, end - GRACE - time.monotonic()))
+        finally:
+            os._exit(0)
+    os.close(write)
+    try:
+        return _last_said(read, end)
+    finally:
+        os.close(read)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def _say(write: int, sentence: str) -> None:
+    if sentence:
+        os.write(write, sentence.encode()[:MOST_SAID] + END)
+
+
+def _last_said(read: int, end: float) -> str:
+    """The last whole sentence that is said until then: a search that does not end costs its own."""
+    heard = b""
+    while (left := end - time.monotonic()) > 0 and select.select([read], [], [], left)[0]:
+        more = os.read(read, MOST_SAID)
+        if not more:
+            break
+        heard += more
+    *sentences, _ = heard.split(END)
+    return sentences[-1].decode("utf-8", "replace") if sentences else ""
+
+
+@contextlib.contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    """Stop what is still running then, the student's own code too. In the copy only."""
+
+    def stop(*_: object) -> None:
+        raise _TimeIsUp
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _limit_memory() -> None:
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    match = re.search(r"VmData:\s*(\d+) kB", status)
+    most = (int(match[1]) << 10 if match else 0) + MORE_MEMORY
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+
+
+def _tried(
+    test: CodeType, namespace: dict[str, Any], begin_cell: Callable[[], None]
+) -> Callable[[ast.Module], bool]:
+    nowhere = open(os.devnull, "w")  # noqa: SIM115 (the process ends with it)
+    sys.stdout = sys.stderr = nowhere
+    warnings.simplefilter("ignore")
+
+    def passes(tree: ast.Module) -> bool:
+        beside = dict(namespace)
+        begin_cell()
+        try:
+            code = compile(tree, "<repaired>", "exec")
+            with _until(time.monotonic() + OF_ONE), setting.in_haste():
+                exec(code, beside)
+                exec(test, beside)
+                begin_cell()
+                with setting.inputs_of(OTHER_SEED):
+                    exec(test, beside)
+        except (Exception, _TimeIsUp):
+            return False
+        return True
+
+    return passes
+
+
+@contextlib.contextmanager
+def _until(end: float) -> Iterator[None]:
+    """Stop code of a repair that is still running then: a change can make a loop endless."""
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        if time.monotonic() > end:
+            raise _TimeIsUp
+        return trace if frame.f_code.co_filename.startswith("<repaired") else None
+
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(None)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
-from .unwritten import unwritten
+from .exceptions import unwritten
 
 __all__ = [
     "asked_by_a_page",

@@ -22,9 +22,18 @@ import torch
 
 from . import setting
 from .absent import NotInstalled
-from .accidents import too_early
 from .cells import not_run, watch
-from .differences import as_numpy, difference, first_place, in_place_of, kind_of
+from .differences import (
+    Shown,
+    as_numpy,
+    difference,
+    first_place,
+    in_place_of,
+    kind_of,
+    tolerance,
+    where_they_differ,
+)
+from .exceptions import unwritten
 from .failures import (
     CheckFailed,
     ChecksFailed,
@@ -34,12 +43,9 @@ from .failures import (
     parts,
     settle,
 )
-from .raised import show_exceptions_in_boxes
+from .raised import show_exceptions_in_boxes, too_early
 from .short_answers import check_answer
 from .shown import show_pass
-from .slices import Shown, where_they_differ
-from .tolerance import tolerance
-from .unwritten import unwritten
 
 __all__ = [
     "CheckFailed",
@@ -140,7 +146,7 @@ def assert_close(
         actual: what the student's code returned.
         expected: a NumPy array, a torch tensor or a number.
         message: what to tell the student; names the likely mistake.
-        rtol, atol: as in ``np.testing.assert_allclose``; see :func:`.tolerance.tolerance`.
+        rtol, atol: as in ``np.testing.assert_allclose``; see :func:`.differences.tolerance`.
         precise: ask for the precision of ``expected`` too, in dtype and in every number.
         name: what the value is called in the message.
         against: where ``expected`` comes of the student's code too, when: "for each text alone".

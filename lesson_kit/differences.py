@@ -1,4 +1,9 @@
-"""What differs between a result and what it should be exactly, in words."""
+"""What differs between a result and what it should be, in words; how much may; what is shown of it.
+
+A formula that was computed in single precision where double is asked for is the right formula with
+fewer digits: that costs the points of the checks that ask for precision, and no others. Of two
+arrays that differ the part to look at is small enough to be shown, with its index.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +14,57 @@ from typing import Any
 import numpy as np
 import torch
 
-from .slices import Shown, where_they_differ
+__all__ = [
+    "Difference",
+    "Shown",
+    "as_numpy",
+    "difference",
+    "first_place",
+    "in_place_of",
+    "kind_of",
+    "tolerance",
+    "where_they_differ",
+]
 
-__all__ = ["Difference", "as_numpy", "difference", "first_place", "in_place_of", "kind_of"]
+
+#: A matrix of so many numbers is shown whole; of a row that is longer than this, a stretch.
+MOST = 64
+LONGEST = 8
+#: Numbers of that stretch.
+STRETCH = 8
+
+#: The student's part and the expected one, or None; and its index where it is not everything.
+Shown = tuple[tuple[np.ndarray, np.ndarray] | None, str]
+
+
+def where_they_differ(got: np.ndarray, want: np.ndarray, first: tuple[int, ...]) -> Shown:
+    """The smallest part of two arrays around a difference that still can be read.
+
+    A small matrix, the first of several that differs; of a large one the row; of a long row the
+    numbers around the difference.
+
+    Args:
+        got, want: of one shape.
+        first: the place of the first difference.
+    """
+    if not got.ndim:
+        return None, ""
+    length = got.shape[-1]
+    index: tuple[int | slice, ...] = first[:-2]
+    if got[index].size > MOST or length > LONGEST:
+        index = first[:-1]
+    if length > LONGEST:
+        begin = max(0, min(first[-1] - STRETCH // 2, length - STRETCH))
+        index = (*index, slice(begin, begin + STRETCH))
+    return (got[index], want[index]), _as_index(index) if index else ""
+
+
+def _as_index(index: tuple[int | slice, ...]) -> str:
+    parts = [
+        f"{part.start}:{part.stop}" if isinstance(part, slice) else f"{part}" for part in index
+    ]
+    return f" [{', '.join(parts)}]"
+
 
 #: In words, and a pair of arrays with the place of the slice that is shown.
 Difference = tuple[str, Shown]
@@ -169,3 +222,35 @@ def _alone(actual: Iterable[Any], expected: Iterable[Any], against: str) -> str:
         more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
         said += f" {title}: {', '.join(names[:MOST_NAMES])}{more}." if names else ""
     return said
+
+
+#: Relative and absolute, of results of that precision.
+HALF, SINGLE, DOUBLE = (2e-2, 2e-3), (1e-4, 1e-5), (1e-7, 1e-9)
+#: Of doubles that may have been single precision on their way.
+ON_THE_WAY = (1e-5, 1e-6)
+
+
+def tolerance(
+    got: np.ndarray, want: np.ndarray, given: tuple[float | None, ...], *, precise: bool
+) -> list[float]:
+    """The relative and the absolute tolerance of a comparison.
+
+    What is given holds, and for results in single precision no less than these have. By default
+    the absolute one is relative to the largest value where that is below 1: a small number does
+    not pass for being small.
+
+    Args:
+        got: a result.
+        want: what is expected.
+        given: what the check allows; None for what follows from the precision.
+        precise: the check asks for the precision of ``want``.
+    """
+    if want.dtype != np.float64 or precise:
+        default = {np.float16: HALF, np.float32: SINGLE}.get(want.dtype.type, DOUBLE)
+        least = 0
+    else:
+        least = int(got.dtype == np.float32)
+        relative, absolute = SINGLE if least else ON_THE_WAY
+        largest = float(np.max(np.abs(want), initial=0.0, where=np.isfinite(want)))
+        default = relative, max(DOUBLE[1], absolute * min(1.0, largest))
+    return [usual if it is None else max(it, least * usual) for it, usual in zip(given, default)]

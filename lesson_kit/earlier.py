@@ -11,7 +11,7 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
-from .beside import beside_notebook
+from .setting import beside_notebook
 
 #: The key in the file beside a notebook of what :func:`as_module` takes.
 EARLIER = "earlier"

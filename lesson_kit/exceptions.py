@@ -10,15 +10,17 @@ import ast
 import linecache
 import re
 import traceback
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from . import call_errors, dtype_errors, shape_errors
-from .fingerprints import raised_by_hand
+from .evidence import raised_by_hand
 
-__all__ = ["REFUSED", "in_a_cell", "lines_of", "meaning"]
+__all__ = ["REFUSED", "in_a_cell", "lines_of", "meaning", "unwritten"]
+
 
 #: What is to be said of an exception that the student's own code raises with a statement.
 REFUSED = (
@@ -151,3 +153,21 @@ def _shapes(source: str, frame: FrameType) -> str:
 def _whole(line: str) -> str:
     """A line that begins a block, as a statement of its own."""
     return f"{line} pass" if line.endswith(":") and not line.startswith("el") else line
+
+
+def unwritten(error: BaseException | None) -> bool:
+    """Whether a stub raised it with a statement, or a short answer that is still None.
+
+    Args:
+        error: with its traceback; one from a box says itself whether a statement raised it.
+    """
+    if not isinstance(error, NotImplementedError):
+        return False
+    from_a_box = getattr(error, "box_error", None)
+    if from_a_box is not None:
+        return bool(from_a_box.by_hand)
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames or not re.search(r"\braise\b", frames[-1].line or ""):
+        return False
+    filename = frames[-1].filename
+    return in_a_cell(filename) or Path(filename).parent == Path(__file__).parent

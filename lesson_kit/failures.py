@@ -14,12 +14,12 @@ from functools import cached_property
 
 from . import setting
 from .advice import advice
-from .as_known import as_known
+from .answer_text import as_known
 from .cells import asked_by_a_page, exercise_of_cell
+from .differences import Shown
 from .evidence import Evidence, evidence_of
 from .exceptions import lines_of
 from .shown import NOTHING, WIDTH, as_html, as_tables, as_text, decimals, in_columns, show_box
-from .slices import Shown
 
 __all__ = [
     "CheckFailed",

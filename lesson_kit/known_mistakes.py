@@ -11,10 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from .beside import beside_notebook
-from .claims import all_stand_in
-from .evidence import Evidence, Seen, same
-from .fingerprints import BY_HAND, agree, fingerprint
+from .answer_text import all_stand_in
+from .evidence import BY_HAND, Evidence, Seen, agree, fingerprint, same
+from .setting import beside_notebook
 
 __all__ = ["Explanation", "excluded", "exercises_known", "explanations", "known_mistake"]
 

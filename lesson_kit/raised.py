@@ -1,4 +1,6 @@
-"""What a student sees when their code raises inside a check: a box, not a wall of traceback.
+"""What a student sees when a cell raises: a box, not a wall of traceback.
+
+An accident of every day is told calmly: no answer is wrong, something just was not run.
 
 IPython is asked to show an exception that ends a cell of checks this way, and an accident in any
 cell; everything else looks as always, and ``%tb`` still shows the whole traceback.
@@ -6,20 +8,30 @@ cell; everything else looks as always, and ``%tb`` still shows the whole traceba
 
 from __future__ import annotations
 
+import linecache
 import textwrap
-from types import TracebackType
+import traceback
+from types import FrameType, TracebackType
 from typing import Any
 
-from .accidents import accident
+from .absent import NotInstalled
 from .advice import advice
-from .cells import asked_by_a_page, exercise_of_cell, in_notebook, not_run
+from .cells import (
+    asked_by_a_page,
+    choice_in,
+    exercise_of_cell,
+    in_notebook,
+    namespace,
+    not_run,
+    source_of_cell,
+)
 from .evidence import evidence_of
-from .exceptions import lines_of
+from .exceptions import in_a_cell, lines_of, unwritten
 from .failures import CheckFailed, begin_cell, parts
+from .known_mistakes import exercises_known
 from .shown import NOTHING, WIDTH, as_html, show_box
-from .unwritten import unwritten
 
-__all__ = ["show_exceptions_in_boxes"]
+__all__ = ["accident", "show_exceptions_in_boxes", "too_early"]
 
 
 def show_exceptions_in_boxes() -> None:
@@ -74,3 +86,113 @@ def what_was_raised(exercise: str, error: BaseException) -> list[str]:
     lines = [known] if known else []
     lines += lines_of(error)
     return [*lines, "%tb in a cell of its own shows the whole traceback."]
+
+
+_RUN_ABOVE = "`Run > Run All Above Selected Cell` runs everything up to here"
+_NO_SETUP = (
+    "The setup cell has not run since Python was started: it is the first cell with code. Run it, "
+    "then the cells above that you need, then this one. "
+    f"({_RUN_ABOVE}, with what is trained on the way.)"
+)
+
+
+def accident(error: BaseException, exercise: str) -> tuple[str, str]:
+    """A headline and what to do, where an exception says only that a cell ran too early, was
+    stopped, or lacks its quotes or a library; else two empty texts.
+
+    Args:
+        error: with its traceback.
+        exercise: whose checks the running cell holds, or "".
+    """
+    if isinstance(error, KeyboardInterrupt):
+        return "Stopped by hand.", _where_it_was(error)
+    if isinstance(error, NotInstalled):
+        return "This cell cannot run here.", str(error)
+    if unwritten(error):
+        return _unwritten(error, exercise)
+    if isinstance(error, NameError) and error.name:
+        said = _missing(error, error.name, exercise)
+        return ("This cell could not run yet.", said) if said else ("", "")
+    if isinstance(error, AssertionError) and not exercise:
+        return _claim(error)
+    return "", ""
+
+
+def too_early(error: BaseException) -> bool:
+    """Whether an exercise of the notebook is used whose cell has not run since Python started."""
+    if not isinstance(error, NameError) or not in_notebook():
+        return False
+    return error.name in exercises_known() and error.name not in namespace()
+
+
+def _missing(error: NameError, name: str, exercise: str) -> str:
+    if name in namespace():  # a local name of a function
+        return ""
+    choice = choice_in(source_of_cell())
+    if choice and not exercise:
+        return f'A choice stands between quotes: `{choice} = "{name}"`.'
+    if not {"checks_passed", "check_answer"} & set(namespace()):
+        return _NO_SETUP
+    if name == exercise:
+        there = f"`{name}` is not there yet: run the cell in which you write it, then this check."
+        return not_run(exercise) or there
+    frames = _own_frames(error)
+    if name in exercises_known():
+        return not_run(name) or (
+            f"`{name}` is used here and is not there yet: run the cell in which you write it, then "
+            "this one."
+        )
+    if not frames or frames[-1][0].f_code.co_name != "<module>":
+        return ""
+    return (
+        f"`{name}` is not there yet. If a cell further up makes it, run that one first "
+        f"({_RUN_ABOVE}). If none does, is it a typing error?"
+    )
+
+
+def _unwritten(error: BaseException, exercise: str) -> tuple[str, str]:
+    """A stub that was called, in a check or in any other cell."""
+    inside = [frame for frame, _ in _own_frames(error) if frame.f_code.co_name != "<module>"]
+    name = inside[-1].f_code.co_qualname.partition(".")[0] if inside else exercise
+    if exercise.startswith("answer_"):
+        return f"{exercise}: not answered yet.", str(error)
+    if exercise and (name == exercise or not inside):
+        written = f"{exercise} is not written yet: it raises NotImplementedError."
+        return f"{exercise}: not written yet.", str(error) or written
+    if not inside:
+        return "", ""
+    return "Not yet.", f"`{name}` is used here and is not written yet: write it first."
+
+
+def _claim(error: AssertionError) -> tuple[str, str]:
+    """A claim that a demonstration asserts and that does not hold now."""
+    innermost = [frame for frame, _ in traceback.walk_tb(error.__traceback__)][-1:]
+    frames = _own_frames(error)
+    if not frames or frames[-1][0] is not innermost[0]:
+        return "", ""  # a library's own assertion: its traceback says more
+    frame, line = frames[-1]
+    claim = linecache.getline(frame.f_code.co_filename, line).strip()
+    said = f"{error} " if str(error) else ""
+    return "A claim does not hold.", (
+        f"{said}Line {line} claims: `{claim}`. In a cell that came with the course it should hold "
+        "once every check above it passes, and every cell above it has run once, in order. In a "
+        "cell of your own: the claim, or what it speaks of, is wrong."
+    )
+
+
+def _own_frames(error: BaseException) -> list[tuple[FrameType, int]]:
+    """Where an exception passed through cells of the notebook, the innermost last."""
+    return [
+        (frame, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if in_a_cell(frame.f_code.co_filename)
+    ]
+
+
+def _where_it_was(error: BaseException) -> str:
+    frames = _own_frames(error)
+    if not frames:
+        return "What was computed before is still there."
+    frame, line = frames[-1]
+    source = linecache.getline(frame.f_code.co_filename, line).strip()
+    return f"It was at line {line}, `{source}`. What was computed before is still there."

@@ -19,7 +19,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 
-from .changed_names import names_in
+from .answer_text import names_in
 from .small_changes import LIKELIEST_FIRST, TAKING_AWAY, TWO_LINES, Groups, called
 
 __all__ = ["nearest_repair"]

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from . import setting
-from .beside import beside_notebook
 from .failures import CheckFailed
+from .setting import beside_notebook
 from .shown import show_pass
 
 __all__ = ["check_answer"]

@@ -11,7 +11,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from .changed_names import Changes, other_names, unused_names
+from .answer_text import Changes, other_names, unused_names
 
 AXIS = "which axis is meant (or another number that such a function takes, as `repeat` does)"
 SHAPE = "the length of which axis is meant"

@@ -31,7 +31,7 @@ from autograder.notebooks import (
     png_of,
     tags,
 )
-from lesson_kit.beside import DATA_FILE
+from lesson_kit.setting import DATA_FILE
 
 from .conftest import COURSE, ROOT
 from .generated import drifted, files, without_alternative_text

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from autograder.diagnose.diagnosis import Mistake, diagnose, from_json, remaining, to_json
-from lesson_kit.beside import DATA_FILE
-from lesson_kit.claims import all_stand_in, claims, words_of
+from lesson_kit.answer_text import all_stand_in, claims, words_of
 from lesson_kit.evidence import Evidence
 from lesson_kit.known_mistakes import known_mistake
+from lesson_kit.setting import DATA_FILE
 
 RIGHT = "def f(x):\n    return np.exp(x).sum(axis=-1) / x.shape[-1]\n"
 

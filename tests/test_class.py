@@ -33,10 +33,9 @@ from autograder.marking.autograded import autograded_notebook
 from autograder.marking.grade_class import ClassResult, grade_class
 from autograder.notebooks import grade_id
 from lesson_kit import short_answers
-from lesson_kit.beside import DATA_FILE
 from lesson_kit.failures import CheckFailed
 from lesson_kit.known_mistakes import KNOWN_MISTAKES
-from lesson_kit.setting import as_grader
+from lesson_kit.setting import DATA_FILE, as_grader
 from lesson_kit.short_answers import check_answer
 
 from .classes import LESSON, entries, give_by_hand, hand_in, new, quiet, scores_in_gradebook, solved

@@ -21,9 +21,9 @@ from autograder.course.bundle import Bundle
 from autograder.course.lessons import Course
 from autograder.diagnose.diagnosis import Mistake, diagnose, from_json, to_json
 from autograder.notebooks import grade_id
-from lesson_kit.as_known import as_known
+from lesson_kit.answer_text import as_known
+from lesson_kit.evidence import agree, fingerprint, rounded
 from lesson_kit.failures import Evidence
-from lesson_kit.fingerprints import agree, fingerprint, rounded
 
 from .submissions import graded, notebook_with
 from .tiny import head, tiny_course

@@ -14,7 +14,7 @@ from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
 from autograder.course.release import record_release
 from autograder.student.update import MERGED, plan
-from lesson_kit.beside import DATA_FILE
+from lesson_kit.setting import DATA_FILE
 
 from .hand_outs import TINY, cell_named, handed_out, read
 from .submissions import graded, notebook_with, points

@@ -7,8 +7,7 @@ import pytest
 
 from autograder.diagnose.diagnosis import Mistake, diagnose
 from lesson_kit.checks import CheckFailed, assert_equal
-from lesson_kit.evidence import Evidence, Seen, evidence_of, same
-from lesson_kit.fingerprints import BY_HAND
+from lesson_kit.evidence import BY_HAND, Evidence, Seen, evidence_of, same
 from lesson_kit.known_mistakes import certain, explanations
 
 NUMBERS = np.array([[0.123456, 7.654321], [1.23, 4.56]])

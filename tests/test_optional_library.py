@@ -31,8 +31,8 @@ from autograder.grade.worker import judge
 from autograder.marking.grade_class import grade_class
 from autograder.notebooks import grade_id, is_test
 from lesson_kit.absent import Absent, NotInstalled
-from lesson_kit.beside import DATA_FILE
 from lesson_kit.known_mistakes import KNOWN_MISTAKES
+from lesson_kit.setting import DATA_FILE
 
 from .classes import LESSON as TINY
 from .classes import hand_in, quiet, solved

@@ -78,18 +78,16 @@ WHO = {
     "grade/without_outputs.py": LINEAR,  # the bytes of a file
     "grade/written.py": SHORT,
     "lesson_kit/cells.py": BOX,
-    "lesson_kit/claims.py": READER,  # and in the student's own notebook
+    "lesson_kit/answer_text.py": READER,  # and in the student's own notebook
     "lesson_kit/earlier.py": OURS,
-    "lesson_kit/exceptions.py": BOX,
-    "lesson_kit/fingerprints.py": SHORT,  # an exception's text
-    "lesson_kit/in_a_copy.py": BOX,
+    "lesson_kit/evidence.py": SHORT,  # an exception's text
+    "lesson_kit/advice.py": BOX,
     "lesson_kit/probes.py": BOX,
     "lesson_kit/repair.py": READER,
     "lesson_kit/short_answers.py": SHORT,
     "lesson_kit/shown.py": BOX,
     "lesson_kit/small_changes.py": READER,
-    "lesson_kit/unused.py": BOX,
-    "lesson_kit/unwritten.py": BOX,
+    "lesson_kit/exceptions.py": BOX,
     "report/figures.py": OURS,
     "report/labels.py": SHORT,
     "report/page.py": OURS,
@@ -134,7 +132,7 @@ def test_no_process_that_grades_imports_a_reader_of_students_sources() -> None:
         f"autograder/{name}".replace("autograder/lesson_kit", "lesson_kit")[:-3].replace("/", ".")
         for name, who in WHO.items()
         if who in (READER, PICTURES)
-    } - {"lesson_kit.claims"}
+    } - {"lesson_kit.answer_text"}
     for path in Path(ROOT, "autograder").rglob("*.py"):
         if path.parent.name == "authors" or path.name == "reader_process.py":
             continue

@@ -18,8 +18,8 @@ from autograder.diagnose.diagnosis import DIAGNOSIS_SEED
 from autograder.grade import naming
 from lesson_kit import advice as advice_module
 from lesson_kit import checks, repair, setting
+from lesson_kit.advice import in_this_notebook
 from lesson_kit.failures import begin_cell
-from lesson_kit.in_a_copy import in_this_notebook
 from lesson_kit.repair import nearest_repair
 from lesson_kit.setting import as_grader
 

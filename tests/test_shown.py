@@ -11,8 +11,8 @@ import pytest
 
 from lesson_kit import progress
 from lesson_kit.checks import assert_close, assert_equal
+from lesson_kit.differences import LONGEST, MOST, where_they_differ
 from lesson_kit.failures import CheckFailed
-from lesson_kit.slices import LONGEST, MOST, where_they_differ
 
 
 def differing(shape: tuple[int, ...], place: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ import pytest
 
 from autograder.course.implementations import alternatives
 from autograder.course.lessons import Lesson
-from lesson_kit.unused import never_used
+from lesson_kit.answer_text import never_used
 
 from .conftest import COURSE
 

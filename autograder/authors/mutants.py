@@ -28,10 +28,10 @@ from autograder.diagnose.catalogue import entries, graded_cells, mistakes, seen
 from autograder.diagnose.diagnosis import Mistake, diagnose, remaining
 from autograder.diagnose.matrix import Matrix
 from autograder.diagnose.plain_run import PlainRun
+from lesson_kit.answer_text import never_used
 from lesson_kit.evidence import Seen
 from lesson_kit.repair import OTHER_SEED, nearest_repair
 from lesson_kit.setting import in_haste
-from lesson_kit.unused import never_used
 
 #: Seconds that the tests may take on one mutant: a change can make a loop endless.
 MOST_SECONDS = 10

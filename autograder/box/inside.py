@@ -39,8 +39,8 @@ from typing import Any
 
 from autograder.box.channel import Closed, receive, send
 from autograder.box.usual import own_copy
+from lesson_kit.evidence import raised_by_hand
 from lesson_kit.exceptions import in_a_cell, meaning
-from lesson_kit.fingerprints import raised_by_hand
 
 MOST_OUTPUT = 20_000
 MOST_ERROR_TEXT = 2_000

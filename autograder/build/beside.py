@@ -16,9 +16,9 @@ from autograder.course.answers import sealed_answers
 from autograder.course.earlier import carried_over
 from autograder.course.lessons import Lesson
 from autograder.diagnose.catalogue import released_mistakes
-from lesson_kit.beside import DATA_FILE
 from lesson_kit.earlier import EARLIER
 from lesson_kit.known_mistakes import KNOWN_MISTAKES
+from lesson_kit.setting import DATA_FILE
 from lesson_kit.short_answers import ANSWERS
 
 _READ_ME = """\

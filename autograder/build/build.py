@@ -40,8 +40,8 @@ from autograder.diagnose.catalogue import catalogue, lock, look_at, not_locked
 from autograder.diagnose.diagnosis import to_json
 from autograder.errors import WrongUse
 from autograder.files import LEFT_BY_TOOLS
-from lesson_kit.beside import DATA_FILE
 from lesson_kit.earlier import EARLIER
+from lesson_kit.setting import DATA_FILE
 
 Say = Callable[[str], None]
 

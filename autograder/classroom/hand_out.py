@@ -10,7 +10,7 @@ from autograder.classroom.held_back import lies_in
 from autograder.classroom.new_gradebook import begin_gradebook
 from autograder.course.choices_alone import choices_alone
 from autograder.files import write_whole
-from lesson_kit.beside import DATA_FILE
+from lesson_kit.setting import DATA_FILE
 
 
 def renew_gradebook(folder: ClassFolder) -> bool:

@@ -33,8 +33,8 @@ from autograder.notebooks import (
     nbgrader_metadata,
     tags,
 )
-from lesson_kit.beside import DATA_FILE
 from lesson_kit.earlier import EARLIER
+from lesson_kit.setting import DATA_FILE
 
 
 class BundleError(WrongUse):

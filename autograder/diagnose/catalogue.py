@@ -27,11 +27,10 @@ from autograder.diagnose.lock import LOCK_FILE, Lock, OfExercise
 from autograder.diagnose.matrix import Matrix, Outcome, digest, makers
 from autograder.notebooks import HIDDEN, exercise_of, nbgrader_metadata
 from autograder.processes import processes
-from lesson_kit.beside import DATA_FILE
-from lesson_kit.claims import claims
-from lesson_kit.evidence import Evidence, Seen
-from lesson_kit.fingerprints import agree, rounded
+from lesson_kit.answer_text import claims
+from lesson_kit.evidence import Evidence, Seen, agree, rounded
 from lesson_kit.known_mistakes import KNOWN_MISTAKES
+from lesson_kit.setting import DATA_FILE
 
 
 @dataclass(frozen=True)

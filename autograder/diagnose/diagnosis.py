@@ -14,7 +14,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lesson_kit.claims import Words, all_stand_in
+from lesson_kit.answer_text import Words, all_stand_in
 from lesson_kit.evidence import Evidence, Seen, evidence_of, same
 from lesson_kit.known_mistakes import certain, excluded, explanations
 
@@ -38,7 +38,7 @@ DIAGNOSIS_SEED = 2017
 @dataclass(frozen=True)
 class Mistake:
     """A misconception, what the tests of its exercise see of it, and what its sentence says of the
-    words of an answer (see :mod:`lesson_kit.claims`)."""
+    words of an answer (see :mod:`lesson_kit.answer_text`)."""
 
     exercise: str
     name: str

@@ -55,19 +55,15 @@ MAKE_VALUES = (
     "autograder.diagnose.idle",
     "autograder.diagnose.plain_run",
     "lesson_kit.absent",
-    "lesson_kit.accidents",
     "lesson_kit.cells",
     "lesson_kit.checks",
     "lesson_kit.differences",
     "lesson_kit.evidence",
     "lesson_kit.exceptions",
     "lesson_kit.failures",
-    "lesson_kit.fingerprints",
+    "lesson_kit.raised",
     "lesson_kit.setting",
     "lesson_kit.short_answers",
-    "lesson_kit.slices",
-    "lesson_kit.tolerance",
-    "lesson_kit.unwritten",
 )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from autograder.limited_process import LimitedProcess, TooMuch
-from lesson_kit.claims import Words
+from lesson_kit.answer_text import Words
 
 __all__ = [
     "TooMuch",

@@ -13,7 +13,7 @@ from autograder.grade.hidden_exceptions import let_through
 from autograder.grade.names_bound import names_bound
 from autograder.grade.rebound import may_be_rebound
 from autograder.limited_process import ask_back, serve
-from lesson_kit.claims import words_of
+from lesson_kit.answer_text import words_of
 from lesson_kit.repair import nearest_repair
 
 #: Changes that are tried in other lines once one was found that mends an answer.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from autograder.grade.cells import Cell
 from autograder.grade.flags import Flag
-from lesson_kit.as_known import as_known
+from lesson_kit.answer_text import as_known
 
 #: Statuses of a submission, as grades.json names them.
 GRADED, UNREADABLE, NO_NOTEBOOK, OUR_FAULT = "graded", "unreadable", "missing", "failed"

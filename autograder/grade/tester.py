@@ -38,10 +38,9 @@ from autograder.grade.telling import Telling
 from autograder.text import plain
 from lesson_kit import checks, failures, setting
 from lesson_kit.earlier import as_module
-from lesson_kit.exceptions import REFUSED, meaning
+from lesson_kit.exceptions import REFUSED, meaning, unwritten
 from lesson_kit.failures import CheckFailed, ChecksFailed, Evidence, Part
 from lesson_kit.setting import as_grader, in_haste
-from lesson_kit.unwritten import unwritten
 
 #: Characters of a message: a value of the student's may be part of it.
 MOST_MESSAGE = 4_000

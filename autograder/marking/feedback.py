@@ -24,7 +24,7 @@ from autograder.grade.result import GRADED, PARTIAL, PASSED, Result
 from autograder.marking.formulas import with_formulas
 from autograder.marking.summary import LABELS, exercise_parts, stopped_cells
 from autograder.tables import as_points
-from lesson_kit.as_known import AS_KNOWN
+from lesson_kit.answer_text import AS_KNOWN
 
 _SYMBOLS = {PASSED: "✓", PARTIAL: "◐"}
 
