@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import html
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 from . import setting
 from .advice import advice
@@ -30,6 +31,8 @@ __all__ = [
     "begin_part",
     "parts",
 ]
+
+Key = TypeVar("Key", bound=Hashable)
 
 #: A paragraph of a message: what it is (advice, part, said, arrays), and its text.
 Block = tuple[str, str]
@@ -171,16 +174,26 @@ class NotYetCounted(CheckFailed):
         super().__init__(NOT_YET_COUNTED.format(exercise or "this exercise"))
 
 
-def settle(parts: list[Part], exercise: str) -> list[Part]:
-    """The named checks of a cell, with side conditions failed while no other check passes.
+def lone_side_conditions(checks: Iterable[tuple[Key, str, bool, bool]]) -> set[Key]:
+    """Those of some checks that hold while nothing beside them does that is no side condition.
 
     Arguments that stay as they are, errors for wrong use, texts that do not disturb each other:
     a function that does nothing can have these too, and by themselves they are worth nothing.
+
+    Args:
+        checks: of each what it is called by, whose it is, whether it passes, and whether it is a
+            side condition.
     """
-    if not any(part.passed and not part.side for part in parts):
-        for part in parts:
-            if part.passed:
-                part.error = NotYetCounted(exercise)
+    known = list(checks)
+    works = {whose for _, whose, passes, side in known if passes and not side}
+    return {key for key, whose, passes, _ in known if passes and whose not in works}
+
+
+def settle(parts: list[Part], exercise: str) -> list[Part]:
+    """The named checks of a cell; fails those that :func:`lone_side_conditions` says."""
+    checks = [(at, exercise, part.passed, part.side) for at, part in enumerate(parts)]
+    for at in lone_side_conditions(checks):
+        parts[at].error = NotYetCounted(exercise)
     return parts
 
 

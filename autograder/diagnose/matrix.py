@@ -37,6 +37,7 @@ from autograder.diagnose.idle import BOXES
 from autograder.diagnose.result_cache import ResultCache
 from autograder.notebooks import exercise_of, nbgrader_metadata
 from lesson_kit.evidence import Evidence, evidence_of
+from lesson_kit.failures import lone_side_conditions
 
 if TYPE_CHECKING:
     from autograder.diagnose.plain_run import PlainRun
@@ -184,11 +185,11 @@ class Matrix:
         names = list(self.lesson.exercises)
         exercise = {test: exercise_of(test, names) for test in outcomes}
         side = {t for t in outcomes if is_side_condition(self.lesson.tests[t].source)}
-        main = {exercise[test] for test in outcomes.keys() - side if outcomes[test].points}
-        return {
-            test: 0.0 if test in side and exercise[test] not in main else outcome.points
+        lone = lone_side_conditions(
+            (test, exercise[test], bool(outcome.points), test in side)
             for test, outcome in outcomes.items()
-        }
+        )
+        return {test: 0.0 if test in lone else out.points for test, out in outcomes.items()}
 
     def key(
         self, answers: Mapping[str, str], test: str, seed: int, *, as_graded: bool, box: str = ""

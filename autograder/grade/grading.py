@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from dataclasses import replace
 
@@ -31,6 +30,7 @@ from autograder.grade.result import (
     UNREADABLE,
     Result,
     TestResult,
+    line_of_part,
 )
 from autograder.grade.submission import (
     Missing,
@@ -40,7 +40,7 @@ from autograder.grade.submission import (
 )
 from autograder.grade.tester import Judged, Tester
 from autograder.grade.written import is_stub
-from lesson_kit.failures import NOT_YET_COUNTED
+from lesson_kit.failures import NOT_YET_COUNTED, lone_side_conditions
 
 
 def grade(
@@ -264,23 +264,24 @@ def _lent(exercise: str, names: list[str], tester: Tester, notebook: NotebookInB
         return []
 
 
-#: What :meth:`.tester.Tester.run` says of a named check that passed.
-_PASSED_PART = re.compile(r"^✓ (.*): \S+ of (\S+)$", re.M)
-
-
 def _without_lone_side_conditions(results: list[TestResult], bundle: Bundle) -> list[TestResult]:
     """Side conditions count once another test of their exercise got points."""
     side = {test.grade_id for test in bundle.tests if test.side_condition}
-    works = {result.exercise for result in results if result.points and result.grade_id not in side}
+    lone = lone_side_conditions(
+        (result.grade_id, result.exercise, bool(result.points), result.grade_id in side)
+        for result in results
+    )
+    return [_not_counted(result) if result.grade_id in lone else result for result in results]
 
-    def as_counted(result: TestResult) -> TestResult:
-        if not result.points or result.grade_id not in side or result.exercise in works:
-            return result
-        waits = NOT_YET_COUNTED.format(f"`{result.exercise}`")
-        message = _PASSED_PART.sub(rf"○ \1: 0 of \2. {waits}", result.message) or waits
-        return replace(result, points=0.0, outcome=FAILED, message=message)
 
-    return [as_counted(result) for result in results]
+def _not_counted(result: TestResult) -> TestResult:
+    waits = NOT_YET_COUNTED.format(f"`{result.exercise}`")
+    instead = {
+        line_of_part("✓", name, points, points): f"{line_of_part('○', name, 0, points)}. {waits}"
+        for name, points in result.passed_parts
+    }
+    message = "\n".join(instead.get(line, line) for line in result.message.split("\n"))
+    return replace(result, points=0.0, outcome=FAILED, message=message or waits)
 
 
 def _with_reasons(results: list[TestResult], notebook: NotebookInBox) -> list[TestResult]:

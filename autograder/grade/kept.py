@@ -97,8 +97,11 @@ def from_text(text: str) -> Result:
         }
         for cell in tree["cells"]
     ]
+    tests = [
+        {**test, "passed_parts": tuple(map(tuple, test["passed_parts"]))} for test in tree["tests"]
+    ]
     parts = {
-        "tests": tuple(_made(TestResult, test) for test in tree["tests"]),
+        "tests": tuple(_made(TestResult, test) for test in tests),
         "flags": tuple(_made(Flag, flag) for flag in tree["flags"]),
         "runs": tuple(_made(CellRun, run) for run in tree["runs"]),
         "cells": tuple(_made(Cell, cell) for cell in cells),

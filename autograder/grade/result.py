@@ -23,7 +23,8 @@ class TestResult:
 
     ``message`` is for the student. Of a hidden test it holds what its author says to the
     student, never a value. ``diagnosis`` names the known mistake that shows in it, and
-    ``sentence`` is what is said of that, in one line.
+    ``sentence`` is what is said of that, in one line. ``passed_parts`` are the named checks of the
+    cell that passed, and their points.
     """
 
     __test__ = False  # not for pytest
@@ -36,6 +37,7 @@ class TestResult:
     message: str = ""
     diagnosis: str = ""
     sentence: str = ""
+    passed_parts: tuple[tuple[str, float], ...] = ()
 
     @property
     def says(self) -> str:
@@ -49,6 +51,11 @@ class TestResult:
 
     def _under(self, sentence: str) -> str:
         return f"{sentence}\n{self.message}" if sentence else self.message
+
+
+def line_of_part(mark: str, name: str, points: float, most: float) -> str:
+    """What a message says of a named check: whether it passed, and its points."""
+    return f"{mark} {name}: {points:g} of {most:g}"
 
 
 @dataclass(frozen=True)

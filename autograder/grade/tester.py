@@ -33,6 +33,7 @@ from autograder.grade.result import (
     PASSED,
     TIMEOUT,
     TestResult,
+    line_of_part,
 )
 from autograder.grade.telling import Telling
 from autograder.text import plain
@@ -213,7 +214,13 @@ class Tester:
             outcome = PARTIAL
         message = plain(message, MOST_MESSAGE)
         result = TestResult(
-            test.grade_id, test.exercise, min(points, test.points), test.points, outcome, message
+            test.grade_id,
+            test.exercise,
+            min(points, test.points),
+            test.points,
+            outcome,
+            message,
+            passed_parts=tuple((part.name, part.points) for part in parts if part.error is None),
         )
         seen = None if outcome in (TIMEOUT, CRASHED) else evidence
         return Judged(result, seen, setting.now.drawn)
@@ -252,12 +259,12 @@ class Tester:
     def _explain_part(self, part: Part, test: TestCell) -> str:
         """One line or more about a named check of a cell."""
         if part.error is None:
-            return f"✓ {part.name}: {part.points:g} of {part.points:g}"
+            return line_of_part("✓", part.name, part.points, part.points)
         if isinstance(part.error, CheckFailed):
             said = part.error.sentence if test.hidden else str(part.error)
         else:
             said = self._explain(part.error, test)[1]
-        return f"{part.mark} {part.name}: 0 of {part.points:g}. {said}"
+        return f"{line_of_part(part.mark, part.name, 0, part.points)}. {said}"
 
     def _execute(self, test: TestCell, box: Box, seed: int) -> None:
         namespace = dict(self._namespace)
