@@ -12,8 +12,8 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 
 from autograder.build.build import build
-from autograder.build.graded_again import WholeRunNeeded, run_graded
 from autograder.build.names_left import names_of
+from autograder.build.solved_outputs import WholeRunNeeded, run_graded
 from autograder.course.lessons import Course
 
 from .tiny import LESSON, tiny_course

@@ -7,7 +7,7 @@ import copy
 import pytest
 from nbformat import NotebookNode, v4
 
-from autograder.build.kept_outputs import take_outputs
+from autograder.build.solved_outputs import take_outputs
 
 TEST = (
     "x = check_rng().normal(size=3)\n"

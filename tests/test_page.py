@@ -10,10 +10,13 @@ import nbformat
 import pytest
 from nbformat import NotebookNode
 
-from autograder.build.drawing import parted
-from autograder.build.opens import figures_opened
+from autograder.build.demonstrations import (
+    answered_apart,
+    claims_after_replies,
+    figures_opened,
+    parted,
+)
 from autograder.build.page import NEEDS_THE_KIT, as_page
-from autograder.build.replies import answered_apart, claims_after_replies
 from autograder.course.bundle import Bundle
 from autograder.course.course_progress import has_code
 from autograder.course.lessons import Course, Lesson

@@ -66,8 +66,7 @@ WHO = {
     "grade/flags.py": SHORT,  # the words of flags: names of files and cells, each cut
     "grade/grading.py": SHORT,  # a message, at most 4,000 characters
     "grade/picture_process.py": PICTURES,
-    "grade/rebound.py": READER,
-    "grade/names_bound.py": READER,
+    "grade/cell_names.py": READER,
     "grade/hidden_exceptions.py": READER,
     "grade/reader_process.py": READER,
     "grade/remote_names.py": OURS,  # a probe's source

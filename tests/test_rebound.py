@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autograder.grade.rebound import may_be_rebound
+from autograder.grade.cell_names import may_be_rebound
 
 EARLIER = ["scale = 2", "def half(x):\n    rest = x / scale\n    return rest", "answer_a = 3"]
 

@@ -25,12 +25,10 @@ from traitlets.config import Config
 
 from autograder.build.alembic import put_alembic_on_path
 from autograder.build.beside import write_data, write_kit
-from autograder.build.graded_again import WholeRunNeeded, run_graded
-from autograder.build.kept_outputs import take_outputs
 from autograder.build.own_work import keep_own_work
 from autograder.build.page import as_page
-from autograder.build.ran_through import what_stopped
 from autograder.build.save_cells import SaveCellsAtOnce
+from autograder.build.solved_outputs import WholeRunNeeded, run_graded, take_outputs, what_stopped
 from autograder.build.start_page import write_start_page
 from autograder.build.stubs import ClearSolutionsAndAnswers
 from autograder.course.course_progress import LESSON

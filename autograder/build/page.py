@@ -18,9 +18,12 @@ from itertools import pairwise
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.build.drawing import parted
-from autograder.build.opens import figures_opened
-from autograder.build.replies import answered_apart, claims_after_replies
+from autograder.build.demonstrations import (
+    answered_apart,
+    claims_after_replies,
+    figures_opened,
+    parted,
+)
 from autograder.course.course_progress import has_code
 from autograder.course.lessons import Lesson, is_side_condition
 from autograder.notebooks import (

@@ -39,7 +39,7 @@ _reader = LimitedProcess("autograder.grade.reader_process")
 def rebound_at(cells: Sequence[str], places: Iterable[int]) -> frozenset[int]:
     """The places of a notebook after which what stands before them may come to mean another thing.
 
-    See :mod:`.rebound`. Of what is too long, or too much to compile, that is every place.
+    See :mod:`.cell_names`. Of what is too long, or too much to compile, that is every place.
 
     Args:
         cells: sources of its cells.

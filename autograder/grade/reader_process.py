@@ -9,9 +9,8 @@ import ast
 from collections.abc import Sequence
 
 from autograder.course.notebook_reading import binds, digest, is_python
+from autograder.grade.cell_names import may_be_rebound, names_bound
 from autograder.grade.hidden_exceptions import let_through
-from autograder.grade.names_bound import names_bound
-from autograder.grade.rebound import may_be_rebound
 from autograder.limited_process import ask_back, serve
 from lesson_kit.answer_text import words_of
 from lesson_kit.repair import nearest_repair

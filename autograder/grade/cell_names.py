@@ -1,12 +1,14 @@
-"""Whether later cells of a notebook bind anew what functions of earlier ones use.
+"""What cells of a student's notebook bind and use, by parsing: for :mod:`.reader_process` only.
 
-Where none does, the notebook's state at its end serves an earlier exercise as well as the state at
-its checks, and the box need not be kept there.
+Where no later cell binds anew what functions of earlier ones use, the notebook's state at its end
+serves an earlier exercise as well as the state at its checks, and the box need not be kept there.
 """
 
 from __future__ import annotations
 
+import ast
 import dis
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -86,3 +88,32 @@ def _kept(code: CodeType) -> Iterator[str]:
     for step in dis.get_instructions(code):
         if step.opname == "STORE_NAME" and step.argval.startswith("answer_"):
             yield step.argval
+
+
+def names_bound(source: str) -> list[str]:
+    """The functions, classes and variables that a cell binds at its top level, in order.
+
+    Empty for what is no Python.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a student's "\\d" is no concern of the grader's
+            body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    names: list[str] = []
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.append(node.name)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names += [
+                part.id for to in targets for part in _parts(to) if isinstance(part, ast.Name)
+            ]
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            names += [(alias.asname or alias.name).partition(".")[0] for alias in node.names]
+    return list(dict.fromkeys(names))
+
+
+def _parts(target: ast.expr) -> list[ast.expr]:
+    return list(target.elts) if isinstance(target, (ast.Tuple, ast.List)) else [target]

@@ -1,9 +1,11 @@
-"""A solved notebook whose checks changed: only what is graded runs again.
+"""A solved notebook whose source changed: which of its outputs still hold, and what runs again.
 
-The whole takes a minute, for it trains what its demonstrations show. Setup, answers and checks take
-seconds. So where nothing but checks changed since a notebook was run, they run without the
-demonstrations, as they do when work is graded. A check that changed gets what it printed in that
-run, with what it really runs into; all others keep the outputs that they had.
+Text, and what a failed check would say, changes nothing that is printed: all outputs hold. Where
+other parts of checks changed, only what is graded runs again. The whole takes a minute, for it
+trains what its demonstrations show. Setup, answers and checks take seconds. So where nothing but
+checks changed since a notebook was run, they run without the demonstrations, as they do when work
+is graded. A check that changed gets what it printed in that run, with what it really runs into; all
+others keep the outputs that they had.
 
 That is sound where no other cell can tell the difference, and this is what is asked for:
 
@@ -22,6 +24,7 @@ calls, or figures that another version of a library draws, nbval finds, which ru
 
 from __future__ import annotations
 
+import ast
 import builtins
 import copy
 from collections.abc import Sequence
@@ -36,8 +39,10 @@ from nbformat import NotebookNode
 
 from autograder.build.names_left import Names, names_of
 from autograder.notebooks import DEMONSTRATION, SETUP, grade_id, is_answer, is_test, tags
+from autograder.text import plain_line
 
-__all__ = ["WholeRunNeeded", "run_graded"]
+__all__ = ["WholeRunNeeded", "run_graded", "take_outputs", "what_stopped"]
+
 
 #: Seconds that one cell may take; this many until a kernel answers, too.
 SECONDS = 300
@@ -207,3 +212,65 @@ def _said(outputs: Sequence[NotebookNode]) -> list[Any]:
         else:
             said.append((kind, {**output, "execution_count": None}))
     return said
+
+
+#: The checks whose message is said when they fail, and its place among their arguments.
+_MESSAGES = {"assert_close": 2, "assert_equal": 2, "assert_raises": 1}
+
+
+def take_outputs(new: NotebookNode, solved: NotebookNode) -> bool:
+    """Give a notebook that was not run the outputs of its earlier, solved version.
+
+    Returns:
+        False where running it could print something else; then ``new`` is as it was.
+    """
+    pairs = [
+        [cell for cell in notebook.cells if cell.cell_type == "code"] for notebook in (new, solved)
+    ]
+    if [_what_runs(cell) for cell in pairs[0]] != [_what_runs(cell) for cell in pairs[1]]:
+        return False
+    for cell, ran in zip(*pairs):
+        cell["outputs"], cell["execution_count"] = ran["outputs"], ran["execution_count"]
+    return True
+
+
+def _what_runs(cell: NotebookNode) -> tuple[str, list[str]]:
+    """A code cell without what is said only by a failing check, and its tags."""
+    tags = list(cell.metadata.get("tags", []))
+    if not is_test(cell):
+        return cell.source, tags
+    try:
+        tree = ast.parse(cell.source)
+    except SyntaxError:
+        return cell.source, tags
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            place = _MESSAGES.get(node.func.id)
+            if place is not None and len(node.args) > place and _is_text(node.args[place]):
+                node.args[place] = ast.Constant("")
+    return ast.dump(tree), tags
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def what_stopped(solved: NotebookNode) -> list[str]:
+    """The cells of a notebook that was run and ended with an error, each in one line.
+
+    Args:
+        solved: with outputs; a cell that ran for too long has an error among them too.
+    """
+    return [
+        plain_line(f"{_name_of(cell, number)}: {output.ename}: {' '.join(output.evalue.split())}")
+        for number, cell in enumerate(solved.cells, start=1)
+        if cell.cell_type == "code"
+        for output in cell.get("outputs", [])
+        if output.output_type == "error"
+    ]
+
+
+def _name_of(cell: NotebookNode, number: int) -> str:
+    """As its author finds it: nbgrader's name, or the line that it begins with."""
+    lines = cell.source.strip().splitlines()
+    return f"cell {number}, {grade_id(cell) or (lines[0] if lines else 'empty')}"
