@@ -111,7 +111,7 @@ test-long: $(TESTS) ## prove everything, all attacks and other processors among 
 	@echo "== The solved notebooks with the kernels of other processors, and with two threads"
 	$(BIN)/python -m tests.other_processors
 	@echo "== Diagnoses on the inputs of five seeds"
-	$(BIN)/autograder mutants
+	$(BIN)/autograder measure mutants
 
 bench: $(TESTS) ## measure what grading costs, against nbgrader autograde
 	$(BIN)/python -m bench.against_nbgrader
@@ -120,7 +120,7 @@ bench: $(TESTS) ## measure what grading costs, against nbgrader autograde
 	$(BIN)/python -m bench.page
 
 mutants: $(TESTS) ## measure the tests and the diagnoses: rejected, named, accepted
-	$(BIN)/autograder mutants
+	$(BIN)/autograder measure mutants
 
 site: $(TESTS) ## make the documentation in build/site (SOLUTIONS=1: the solved lessons too)
 	@rm -rf build/site build/site-doctrees

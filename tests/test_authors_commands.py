@@ -1,4 +1,4 @@
-"""What authors read of a lesson's tests: trial, mutants, lost-points, inputs, spoiled, answers."""
+"""What authors read of a lesson's tests: trial, measure, inputs."""
 
 from __future__ import annotations
 
@@ -69,24 +69,24 @@ def test_trial(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_an_exercise_that_is_not_there(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("trial", "lint", "mutants", "build"):
-        assert main([name, "--exercise", "treble"]) == 2
+    for name in ("trial", "lint", "measure mutants", "build"):
+        assert main([*name.split(), "--exercise", "treble"]) == 2
         assert "no exercise 'treble'; there are double, quadruple" in capsys.readouterr().err
 
 
 def test_mutants(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["mutants", "01", "--seeds", "2"]) == 0
+    assert main(["measure", "mutants", "01", "--seeds", "2"]) == 0
     table = {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines() if line}
     assert table["double"][1:6] == ["2", "2", "2", "0", "0"]
     assert table["all"][1:6] == table["double"][1:6]
     accept_a_wrong_answer(course)
-    assert main(["mutants", "01", "--seeds", "1"]) == 1
+    assert main(["measure", "mutants", "01", "--seeds", "1"]) == 1
     assert "01-tiny double: seed 101: right_after_all is accepted" in capsys.readouterr().out
 
 
 def test_lost_points(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
     accept_a_wrong_answer(course)
-    assert main(["lost-points", "--all"]) == 0
+    assert main(["measure", "lost-points", "--all"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert lines[1] == ["double", "2", "50%", "1"]
     assert lines[2:4] == [["100%", "one_more"], ["0%", "right_after_all"]]
@@ -96,7 +96,7 @@ def test_nothing_was_lost_where_no_mistake_is_known(
     course: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (course / "lessons" / "01-tiny" / "misconceptions.py").write_text(MISCONCEPTIONS)
-    assert main(["lost-points"]) == 0
+    assert main(["measure", "lost-points"]) == 0
     assert capsys.readouterr().out.splitlines()[1].split() == ["all", "0", "0"]
 
 
@@ -133,7 +133,7 @@ def test_every_call_of_a_layer_is_counted() -> None:
 def test_inputs_whose_results_nobody_looks_at_are_found(
     course: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["spoiled"]) == 0
+    assert main(["measure", "spoiled"]) == 0
     said = capsys.readouterr().out
     assert "not looked at" not in said and said.splitlines()[-1].endswith("100.0%")
     lesson = course / "lessons" / "01-tiny" / "tiny.py"
@@ -143,7 +143,7 @@ def test_inputs_whose_results_nobody_looks_at_are_found(
             "double(np.array([-3.0]))", "double(np.array([-3.0]))\n" + shape_only
         )
     )
-    assert main(["spoiled"]) == 0
+    assert main(["measure", "spoiled"]) == 0
     said = capsys.readouterr().out.splitlines()
     assert "    not looked at: x: last axis 2" in said
     assert not any("x: last axis odd" in line for line in said)
@@ -172,10 +172,10 @@ def test_answers(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
     theirs = course / "theirs" / "01-tiny" / "double"
     theirs.mkdir(parents=True)
     (theirs / "ada.py").write_text("# one more\ndef double(x):\n    return x + 1\n")
-    assert main(["answers", "theirs"]) == 0
+    assert main(["measure", "answers", "theirs"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("=== 01 double ada: # one more\n")
     assert "You add one." in said.partition("graded")[0]
     assert "graded 0 of 3:" in said
-    assert main(["answers", "theirs", "--only", "box"]) == 0
+    assert main(["measure", "answers", "theirs", "--only", "box"]) == 0
     assert "graded 0 of 0:" in capsys.readouterr().out

@@ -16,7 +16,7 @@ import click
 import pytest
 
 from autograder.classroom.folder import ClassFolder
-from autograder.cli.main import cli, main
+from autograder.cli.main import FORMER, cli, main
 from autograder.marking.grade_class import grade_class
 
 from .classes import LESSON, hand_in, new, solved
@@ -24,8 +24,15 @@ from .submissions import boxes
 
 
 def commands() -> dict[str, click.Command]:
-    assert cli.commands, "there are no commands"
-    return cli.commands
+    """All commands, by what is typed; of a command that has kinds, each of them."""
+    typed: dict[str, click.Command] = {}
+    for name, made in cli.commands.items():
+        if isinstance(made, click.Group):
+            typed |= {f"{name} {kind}": its_kind for kind, its_kind in made.commands.items()}
+        else:
+            typed[name] = made
+    assert typed, "there are no commands"
+    return typed
 
 
 @pytest.mark.parametrize("name", commands())
@@ -33,14 +40,13 @@ def test_help_has_an_example_and_the_exit_statuses(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as asked:
-        main([name, "--help"])
+        main([*name.split(), "--help"])
     assert asked.value.code == 0
     said = capsys.readouterr().out
     example = re.search(rf"^example: autograder ({name}\b.*)$", said, re.M)
     assert example, said
-    words = shlex.split(example[1])
-    assert words[0] == name
-    commands()[name].make_context(name, words[1:])  # it is right use
+    words = shlex.split(example[1].removeprefix(name))
+    commands()[name].make_context(name, words)  # it is right use
     statuses = re.findall(r"^  (\d)  (\S.*)$", said.partition("\nexit status:\n")[2], re.M)
     assert len({means for _, means in statuses}) == len(statuses)
     assert {"0", "2"} <= {number for number, _ in statuses}
@@ -100,11 +106,11 @@ def refused(
 
 IN_A_CLASS = (
     "collect {} odd.zip",
-    "feedback {}",
+    "export {} --to feedback",
     "export {} --to csv",
     "report {}",
     "grade {}",
-    f"regrade {{}} --assignment {LESSON}",
+    f"grade {{}} --mended {LESSON}",
 )
 
 
@@ -167,10 +173,10 @@ def test_slips_in_class_toml(
     ("command", "says"),
     [
         ("collect class odd.zip --assignment 99-none", "there are 01-tiny"),
-        ("feedback class --assignment 99-none", "there are 01-tiny"),
+        ("export class --to feedback --assignment 99-none", "there are 01-tiny"),
         ("export class --to csv --assignment 99-none", "there are 01-tiny"),
         ("grade class --assignment 99-none", "there are 01-tiny"),
-        ("regrade class --assignment 99-none", "there are 01-tiny"),
+        ("grade class --mended 99-none", "there are 01-tiny"),
         ("grade class --student nobody", "'nobody' has handed nothing in"),
         ("new-class class", "choose a new folder"),
         ("new-class file", "choose a new folder"),
@@ -198,7 +204,13 @@ def test_slips_in_class_toml(
         ("export class --to csv --output file", "file exists already; name another"),
         ("export class --to csv --output empty", "empty exists already; name another"),
         ("export class --to csv --output file/out.csv", "name another place"),
-        ("regrade class --assignment 01-tiny --course empty", "in the course's own folder"),
+        ("export class --to terms --output store", "and --term NAME"),
+        ("export class --to feedback --term x", "--to feedback takes no --term; leave it out"),
+        ("export class --to release --output x", "--to release takes no --output"),
+        ("report class --about similar", "name it with --assignment"),
+        ("report class --about requests --names", "--about requests takes no --names"),
+        ("grade class --mended 01-tiny --student ada", "--mended takes no --student"),
+        ("grade class --mended 01-tiny --course empty", "in the course's own folder"),
         ("check none.ipynb", "none.ipynb does not exist"),
         ("check empty", "empty"),
         ("update none --from course", "none is no course folder"),
@@ -207,27 +219,47 @@ def test_slips_in_class_toml(
         ("lint --course empty", "run this in the course's own folder"),
         ("build --lesson 99 --course course", "no lesson '99' in the course; there are 01-tiny"),
         ("trial 99 --course course", "no lesson '99' in the course; there are 01-tiny"),
-        ("mutants 99 --course course", "no lesson '99' in the course; there are 01-tiny"),
-        ("lost-points 99 --course course", "no lesson '99' in the course; there are 01-tiny"),
-        ("answers empty 99 --course course", "no lesson '99' in the course; there are 01-tiny"),
-        ("answers nowhere --course course", "nowhere is no folder; name the one that holds"),
+        ("measure mutants 99 --course course", "no lesson '99' in the course; there are 01-tiny"),
+        (
+            "measure lost-points 99 --course course",
+            "no lesson '99' in the course; there are 01-tiny",
+        ),
+        (
+            "measure answers empty 99 --course course",
+            "no lesson '99' in the course; there are 01-tiny",
+        ),
+        (
+            "measure answers nowhere --course course",
+            "nowhere is no folder; name the one that holds",
+        ),
     ],
 )
 def test_wrong_use(command: str, says: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     refused(command, says, here, capsys)
 
 
+@pytest.mark.parametrize("name", FORMER)
+def test_a_name_that_a_command_had_once_says_what_to_type(
+    name: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused(
+        f"{name} class", f"`autograder {name}` is `autograder {FORMER[name]}` now", here, capsys
+    )
+    assert any(FORMER[name].startswith(typed) for typed in commands())
+
+
 def test_a_zip_of_feedback_that_cannot_be_written(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for target, says in (("file", "name another file"), ("none/pages.zip", "cannot be written")):
-        assert main(["feedback", "class", "--zip", target]) == 2
+        assert main(["export", "class", "--to", "feedback", "--output", target]) == 2
         assert says in capsys.readouterr().err
     assert (here / "file").read_text() == "text\n"
 
 
 @pytest.mark.parametrize(
-    "command", ["grade class --quiet --sandbox TIER", "feedback class", "export class --to csv"]
+    "command",
+    ["grade class --quiet --sandbox TIER", "export class --to feedback", "export class --to csv"],
 )
 def test_a_gradebook_that_is_none(
     command: str, here: Path, capsys: pytest.CaptureFixture[str]
@@ -319,8 +351,8 @@ def test_nobody_reads_what_is_said(unbuffered: str) -> None:
     [
         ("report class", "assignments"),
         ("grade class --sandbox TIER", "submissions sandbox changes not_judged not_graded"),
-        ("regrade class --assignment 01-tiny --course course --sandbox TIER", "submissions"),
-        ("feedback class", "pages not_graded problems zip"),
+        ("grade class --mended 01-tiny --course course --sandbox TIER", "submissions"),
+        ("export class --to feedback", "pages not_graded problems zip"),
         ("export class --to csv", "file rows notes rule"),
         ("collect class odd.zip --layout moodle", "files layouts set_aside"),
         ("doctor", "tier protections"),

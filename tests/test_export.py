@@ -163,13 +163,13 @@ def test_pages_again_and_a_zip_for_moodle(
     page = graded.root / "feedback" / "ada" / LESSON / "tiny.html"
     page.unlink()
     packed = tmp_path / "back.zip"
-    assert main(["feedback", str(graded.root), "--zip", str(packed)]) == 0
+    assert main(["export", str(graded.root), "--to", "feedback", "--output", str(packed)]) == 0
     assert "2 of 3" in page.read_text() and "costs 1 points" in page.read_text()
     with zipfile.ZipFile(packed) as opened:
         names = opened.namelist()
     assert f"Ada Lovelace_11_assignsubmission_file_/{LESSON}-feedback.html" in names
     assert '"total": 9.0' in (graded.root / "grades.json").read_text()
-    assert main(["feedback", str(graded.root), "--zip", str(packed)]) == 2
+    assert main(["export", str(graded.root), "--to", "feedback", "--output", str(packed)]) == 2
     assert "exists already" in capsys.readouterr().err
 
 

@@ -133,7 +133,7 @@ def test_a_class_of_40_from_a_german_moodle(tmp_path: Path, capsys: Any) -> None
         assert sum(len(answer.pictures) for answer in shown) == 1
         for token in tokens:
             marking.give("written_why", token, 2.0, "Gut.")
-    assert main(["feedback", root, "--assignment", LESSON]) == 0
+    assert main(["export", root, "--to", "feedback", "--assignment", LESSON]) == 0
 
     capsys.readouterr()
     options = [

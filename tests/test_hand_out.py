@@ -107,7 +107,7 @@ def test_a_lesson_in_both_places_is_not_overwritten(tmp_path: Path) -> None:
 
 def test_the_setting_is_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     class_with(tmp_path, {}, 'hold_back = "yes"')
-    assert main(["release", str(tmp_path)]) == 2
+    assert main(["export", str(tmp_path), "--to", "release"]) == 2
     assert "hold_back should be true or false" in capsys.readouterr().err
 
 
@@ -115,11 +115,11 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     """`release` holds back and hands out; `grade` hands out what has become due."""
     future = datetime.now(UTC) + timedelta(days=2)
     folder = class_with(tmp_path, {"02-b": future})
-    assert main(["release", str(tmp_path)]) == 0
+    assert main(["export", str(tmp_path), "--to", "release"]) == 0
     said = capsys.readouterr().out
     assert "03-c: held back until 02-b is due" in said and "04-d" in said
     assert held_back(folder) == ["03-c", "04-d"]
-    assert main(["release", str(tmp_path), "--json"]) == 0
+    assert main(["export", str(tmp_path), "--to", "release", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["held_back"] == {"03-c": "02-b", "04-d": "02-b"}
 
     settings = tmp_path / "class.toml"

@@ -57,7 +57,7 @@ def test_regrading_after_a_test_was_mended(
         .replace("Is it twice x?", "Is it x and x?")
         .replace("a demonstration is not run", "a demonstration never runs")
     )
-    again = ["regrade", str(folder.root), "--assignment", LESSON, "--quiet"]
+    again = ["grade", str(folder.root), "--mended", LESSON, "--quiet"]
     again += ["--course", str(tmp_path / "course"), "--sandbox", boxes().tier]
     assert main(again) == 0
     out = capsys.readouterr().out

@@ -57,7 +57,7 @@ def test_requests_are_listed_with_what_changed(
         ("bob", "", 4.0, 4.0),
     ]
     graded(folder.root, ada=3.0, bob=1.0)
-    assert main(["requests", str(folder.root)]) == 0
+    assert main(["report", str(folder.root), "--about", "requests"]) == 0
     out = capsys.readouterr().out
     assert "2 requests, 1 with other points since" in out
     (line,) = [line for line in out.splitlines() if line.startswith("ada")]
@@ -106,7 +106,7 @@ def test_a_request_about_nothing_is_named(
     (folder.root / "requests.csv").write_text(
         f"id,assignment,exercise,text\nada,{LESSON},halve,x\nnobody,{LESSON},double,x\n"
     )
-    assert main(["requests", str(folder.root)]) == 1
+    assert main(["report", str(folder.root), "--about", "requests"]) == 1
     said = capsys.readouterr().err
     assert "line 2" in said and "halve" in said and "line 3" in said and "nobody" in said
 

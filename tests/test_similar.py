@@ -83,12 +83,15 @@ def test_a_class(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for who in ("dan", "eve"):
         hand_in(folder, who, solved(folder))
     hand_in(folder, "finn", b"{")
-    assert main(["similar", str(folder.root), "--assignment", LESSON]) == 0
+    assert main(["report", str(folder.root), "--about", "similar", "--assignment", LESSON]) == 0
     assert "1 pairs with 50 % or more" in capsys.readouterr().out
     with (folder.root / f"similar-{LESSON}.csv").open() as file:
         (row,) = csv.DictReader(file)
     assert (row["first"], row["second"]) == ("ada", "bob")
-    assert main(["similar", str(folder.root), "--assignment", LESSON, "--json"]) == 0
+    assert (
+        main(["report", str(folder.root), "--about", "similar", "--assignment", LESSON, "--json"])
+        == 0
+    )
     assert json.loads(capsys.readouterr().out)[0]["students"] == ["ada", "bob"]
     assert not (folder.root / "grades.json").exists()
 

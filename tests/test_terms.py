@@ -51,11 +51,11 @@ def test_what_stays_hard_and_what_faded(tmp_path: Path, capsys: pytest.CaptureFi
     assert mistake.shares == {"2025": 0.5, "2026": 0.2, "2027": 0.05}
     # In 2027 it is rarer still, and the sentence was the same as before.
     assert (mistake.changed, mistake.faded) == (("2026",), ("2026",))
-    assert main(["trends", str(store)]) == 0
+    assert main(["report", str(store), "--about", "terms"]) == 0
     out = capsys.readouterr().out
     assert "stay hard: 1 of 2 exercises" in out
     assert "easy last_axis: 2025 50%, 2026 20%, 2027 5%; another sentence in 2026" in out
-    assert main(["trends", str(store), "--json"]) == 0
+    assert main(["report", str(store), "--about", "terms", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["mistakes"][0]["faded"] == ["2026"]
 
 

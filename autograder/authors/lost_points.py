@@ -1,4 +1,4 @@
-"""What one mistake costs of an exercise's points; see ``autograder lost-points``.
+"""What one mistake costs of an exercise's points; see ``autograder measure lost-points``.
 
 Each misconception goes through the tests of its exercise; counted is the share of the
 exercise's points that it loses. A teaching assistant gives 40 to 70 % back for one mistake.

@@ -1,4 +1,4 @@
-"""How good the tests and the diagnoses are, measured; see ``autograder mutants``.
+"""How good the tests and the diagnoses are, measured; see ``autograder measure mutants``.
 
 For each exercise and over fresh random inputs: the known wrong answers that are rejected, and
 those that get their own sentence; the right answers that are accepted; and of small

@@ -1,4 +1,4 @@
-"""Whether tests look at what they call for; see ``autograder spoiled``.
+"""Whether tests look at what they call for; see ``autograder measure spoiled``.
 
 A wrong answer is often wrong on inputs of one kind only: where an axis has length 1, a mask hides
 everything, a batch is larger than a block. So the right answer's result is spoiled for inputs of

@@ -1,9 +1,9 @@
 """What students read of answers that others wrote.
 
-See ``autograder answers DIR``. ``DIR`` holds ``LESSON/EXERCISE/NAME.py``, one answer a file; its
-first line may say in a comment what is wrong. Each answer is put into the solved lesson. In a
-kernel, beside what lies beside a released notebook, its visible check runs; and the notebook is
-graded.
+See ``autograder measure answers DIR``. ``DIR`` holds ``LESSON/EXERCISE/NAME.py``, one answer a
+file; its first line may say in a comment what is wrong. Each answer is put into the solved lesson.
+In a kernel, beside what lies beside a released notebook, its visible check runs; and the notebook
+is graded.
 """
 
 from __future__ import annotations

@@ -108,9 +108,9 @@ seed = {seed}
 short_answers = "{short_answers}"
 
 # Whether a lesson, which brings solutions of earlier ones, is kept in held_back/ until all of
-# those are due. `autograder release` moves lessons to where they belong, once there are dates
-# in the table below; `grade` and `collect` move to release/ what has become due, and take
-# nothing back.
+# those are due. `autograder export --to release` moves lessons to where they belong, once there
+# are dates in the table below; `grade` and `collect` move to release/ what has become due, and
+# take nothing back.
 hold_back = true
 
 # Seconds of work that one cell, one test and one notebook may take on a processor, MiB of memory
@@ -150,8 +150,8 @@ hold_back = true
 [marking]
 # assistants = ["anna", "ben"]
 
-# What the feedback page says to a student who thinks that points are wrong; `autograder requests`
-# lists what came.
+# What the feedback page says to a student who thinks that points are wrong;
+# `autograder report --about requests` lists what came.
 [requests]
 # how = "Post it in the forum “Another look”: the exercise, and what the checks overlook."
 

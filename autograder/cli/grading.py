@@ -1,4 +1,4 @@
-"""The commands that run students' code, and what they say of it: grade, regrade, doctor."""
+"""The commands that run students' code, and what they say of it: grade, doctor."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from autograder.cli.options import (
     course_option,
     json_option,
     print_json,
+    refuse_options,
 )
 
 if TYPE_CHECKING:
@@ -81,6 +82,12 @@ def _how_options(run: Run) -> Run:
 @_how_options
 @click.option("--scheduler", metavar="ADDRESS", help="a Dask scheduler whose workers grade instead")
 @click.option("--again", is_flag=True, help="grade also what did not change since an earlier run")
+@click.option(
+    "--mended",
+    metavar="NAME",
+    help="take this lesson from the course first, and grade all of it again",
+)
+@course_option
 def grade(
     *,
     folder: Path,
@@ -89,13 +96,23 @@ def grade(
     how: How,
     scheduler: str | None,
     again: bool,
+    mended: str | None,
+    course: Path | None,
 ) -> int:
     """Grade what a class handed in.
 
     Grades DIR/submitted/STUDENT/ASSIGNMENT/NOTEBOOK.ipynb.
+
+    --mended takes a lesson's tests from the course into DIR/source/ and DIR/release/, grades the
+    assignment again, and says whose points change. The former source is kept below DIR/set_aside/.
     """
+    its_class = class_at(folder)
+    if mended is not None:
+        refuse_options("--mended", {"--assignment": assignment, "--student": student})
+        _take_mended(its_class, course, mended, how)
+        assignment, again = (mended,), True
     return _grade(
-        class_at(folder),
+        its_class,
         how,
         assignments=assignment,
         students=student,
@@ -104,29 +121,17 @@ def grade(
     )
 
 
-@command(example="spring-class --assignment 02-query-key-value", statuses=_STATUSES)
-@class_argument
-@click.option("--assignment", required=True, metavar="NAME", help="the mended one")
-@course_option
-@_how_options
-def regrade(*, folder: Path, assignment: str, course: Path | None, how: How) -> int:
-    """Take a mended lesson into a class and grade it again.
-
-    Takes a lesson's tests from the course into DIR/source/ and DIR/release/, grades the
-    assignment again, and says whose points change. The former source is kept below
-    DIR/set_aside/.
-    """
+def _take_mended(folder: ClassFolder, course: Path | None, name: str, how: How) -> None:
+    """Take a mended lesson into a class, and say so."""
     from autograder.marking.regrade import refresh
 
-    its_class = class_at(folder)
-    kept = refresh(its_class, course_at(course), assignment)
+    kept = refresh(folder, course_at(course), name)
     said = (
-        f"{assignment}: the class has what the course has; grading it again"
+        f"{name}: the class has what the course has; grading it again"
         if kept is None
-        else f"{assignment}: taken from the course; the former is in {kept}"
+        else f"{name}: taken from the course; the former is in {kept}"
     )
     print(said, file=sys.stderr if how.as_json else sys.stdout)
-    return _grade(its_class, how, assignments=[assignment], again=True)
 
 
 def _grade(

@@ -1,22 +1,28 @@
-"""The commands of an instructor's day around grading: new-class, feedback, export, report.
+"""The commands of an instructor's day around grading: new-class, collect, mark.
 
-Collecting is in :mod:`autograder.cli.collecting`, grading itself in :mod:`autograder.cli.grading`.
+Grading itself is in :mod:`autograder.cli.grading`, what is said of a class in
+:mod:`autograder.cli.reporting`, what leaves it in :mod:`autograder.cli.exporting`.
 """
 
 from __future__ import annotations
 
+import getpass
 import sys
-from dataclasses import asdict, replace
+import threading
+import webbrowser
+from dataclasses import replace
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from autograder.cli.options import (
+    COUNT,
     PATH,
-    assignments_option,
     class_argument,
     class_at,
+    columns_named,
     command,
     course_at,
     course_option,
@@ -24,12 +30,11 @@ from autograder.cli.options import (
     lessons_of,
     print_json,
 )
-from autograder.errors import WrongUse
 
 if TYPE_CHECKING:
     from autograder.classroom.folder import ClassFolder
     from autograder.classroom.roster import Roster
-    from autograder.report.numbers import Report
+    from autograder.lms.collect import Plan
 
 
 @command(example="spring-class --roster students.csv", statuses={0: "made"})
@@ -85,34 +90,21 @@ def new_class(
     print("with `autograder collect` or by hand,")
     print(f"then run: autograder grade {folder}")
     print("A lesson brings solutions of earlier ones: with due dates in class.toml,")
-    print(f"`autograder release {folder}` holds it back until those are due.")
+    print(f"`autograder export {folder} --to release` holds it back until those are due.")
     return 0
 
 
-@command(example="spring-class", statuses={0: "every lesson is where it belongs"})
-@class_argument
-@json_option("print what was done, as JSON")
-def release(*, folder: Path, as_json: bool) -> int:
-    """Hand out the lessons whose turn it is, and hold back the others.
+def _roster(file: Path | None, columns: tuple[str, ...]) -> Roster | None:
+    from autograder.classroom.roster import RosterError, import_roster
 
-    Keeps a lesson in DIR/held_back/ while the due date of an earlier one, whose solutions it
-    brings, lies ahead, and in DIR/release/ from then on. Due dates stand in DIR/class.toml. `grade`
-    and `collect` also hand out what has become due.
-    """
-    from autograder.classroom.held_back import settle
-
-    its_class = class_at(folder)
-    done = settle(its_class)
-    if as_json:
-        print_json({"released": list(done.released), "held_back": done.held, "note": done.note})
-        return 0
-    for name in done.released:
-        print(f"{name}: now in release/")
-    for name, other in done.held.items():
-        due = its_class.due[other].isoformat(sep=" ")
-        print(f"{name}: held back until {other} is due, {due}")
-    print(done.note or f"Hand out {its_class.root}/release/.")
-    return 0
+    theirs = columns_named(columns)
+    if file is None:
+        if theirs:
+            raise RosterError("--column is about --roster FILE.csv; name that too")
+        return None
+    roster, says = import_roster(file, theirs)
+    print(f"roster: {len(roster.members)} students; {', '.join(says)}")
+    return roster
 
 
 def say_released(folder: ClassFolder, *, to: TextIO) -> None:
@@ -123,226 +115,173 @@ def say_released(folder: ClassFolder, *, to: TextIO) -> None:
         print(f"{name}: what it gives away is due, so it is in release/ now", file=to)
 
 
-def _roster(file: Path | None, columns: tuple[str, ...]) -> Roster | None:
-    from autograder.classroom.roster import RosterError, import_roster
-
-    theirs = _theirs(columns)
-    if file is None:
-        if theirs:
-            raise RosterError("--column is about --roster FILE.csv; name that too")
-        return None
-    roster, says = import_roster(file, theirs)
-    print(f"roster: {len(roster.members)} students; {', '.join(says)}")
-    return roster
-
-
-def _theirs(columns: tuple[str, ...]) -> dict[str, str]:
-    """What ``--column`` says, by our names."""
-    pairs = [pair.partition("=") for pair in columns]
-    if any(not to or not name for to, _, name in pairs):
-        raise WrongUse("--column should be OURS=THEIRS, such as --column id=Matrikelnummer")
-    return {to: name for to, _, name in pairs}
-
-
 @command(
-    example="spring-class --assignment 02-query-key-value --zip pages.zip",
+    example="spring-class submissions.zip --dry-run",
     statuses={
-        0: "every submission has its page",
-        1: "some were never graded, changed since or have no page (each is named)",
+        0: "every notebook was taken or is there already",
+        1: "some were left out, or somebody handed in no notebook but other files (each is named)",
     },
 )
 @class_argument
-@assignments_option
-@click.option(
-    "--zip",
-    "packed",
+@click.argument(
+    "archive",
     type=PATH,
-    metavar="FILE",
-    help="also pack the pages as Moodle takes them back",
-)
-@json_option("print what was written as JSON")
-def feedback(
-    *, folder: Path, assignment: tuple[str, ...], packed: Path | None, as_json: bool
-) -> int:
-    """Write the feedback pages again, for points given by hand.
-
-    Writes DIR/feedback/ again from what was graded, with the points and comments given in the
-    Formgrader since. No student's code runs.
-    """
-    from autograder.marking.hand_back import write_pages, zip_for_lms
-
-    its_class = class_at(folder)
-    done = write_pages(its_class, assignment)
-    known = zip_for_lms(its_class, done.pages, packed) if packed is not None else 0
-    if as_json:
-        tree = {
-            "pages": [str(path.relative_to(its_class.root)) for path in done.pages],
-            "zip": None if packed is None else str(packed),
-            "as_moodle_named_them": known,
-            "not_graded": done.not_graded,
-            "problems": done.problems,
-        }
-        print_json(tree)
-    else:
-        print(f"{len(done.pages)} pages in {its_class.root}/feedback/STUDENT/ASSIGNMENT/")
-        if packed is not None:
-            print(f"{packed}: {known} of them in folders as Moodle named them")
-    for name in done.not_graded:
-        print(f"no page: {name} was not graded, or changed since; grade it", file=sys.stderr)
-    for name in done.problems:
-        print(f"no page: {name}", file=sys.stderr)
-    return 1 if done.not_graded or done.problems else 0
-
-
-@command(
-    example="spring-class --to canvas --template gradebook.csv",
-    statuses={0: "written", 1: "written, and something is to be looked at (it is named)"},
-)
-@class_argument
-@click.option(
-    "--to",
-    type=click.Choice(["canvas", "moodle", "csv", "final"]),
+    nargs=-1,
     required=True,
-    help="whose columns",
+    metavar="ARCHIVE...",
+    help="a zip or a folder",
 )
-@assignments_option
+@click.option("--assignment", metavar="NAME", help="only this one; takes notebooks of any name")
 @click.option(
-    "--template",
-    type=PATH,
-    metavar="LMS.csv",
-    help="the LMS's own export, to be filled: Canvas's gradebook, Moodle's grading worksheet",
+    "--layout",
+    type=click.Choice(["auto", "moodle", "canvas", "gradescope", "plain"]),
+    default="auto",
+    help="how paths in the archive are made",
 )
-@click.option(
-    "--column",
-    multiple=True,
-    metavar="OURS=THEIRS",
-    help="which column of LMS.csv is our id, first_name, last_name, full_name, email, lms_id, "
-    "grade, maximum, comments, or an assignment's points",
-)
-@click.option(
-    "--output", type=PATH, metavar="FILE", help="a new file, instead of DIR/export-LMS.csv"
-)
-@json_option("print what was written as JSON")
-def export(
+@click.option("--dry-run", is_flag=True, help="say what would be done, do nothing")
+@click.option("--details", is_flag=True, help="say what becomes of each file")
+@json_option("print what becomes of each file, as JSON")
+def collect(
     *,
     folder: Path,
-    to: str,
-    assignment: tuple[str, ...],
-    template: Path | None,
-    column: tuple[str, ...],
-    output: Path | None,
+    archive: tuple[Path, ...],
+    assignment: str | None,
+    layout: str,
+    dry_run: bool,
+    details: bool,
     as_json: bool,
 ) -> int:
-    """Write grades as an LMS imports them.
+    """Put submissions from an LMS's zip into a class.
 
-    Writes the gradebook's points, those given by hand included and late penalties taken off,
-    with the columns of an LMS. [grade] in DIR/class.toml says another maximum, and for --to final
-    weights, the best n and what written parts need; the table shows each step.
+    Puts notebooks from zips of Moodle, Canvas or Gradescope, or from folders, into
+    DIR/submitted/STUDENT/ASSIGNMENT/. The student follows from the path and DIR/roster.csv, the
+    assignment from the notebook's name. Only a newer submission replaces one that is there; the
+    older is kept below DIR/set_aside/.
     """
-    from autograder.files import write_whole
-    from autograder.lms.canvas import canvas
-    from autograder.lms.export import ExportError, plain
-    from autograder.lms.final import final
-    from autograder.lms.moodle import moodle
-    from autograder.lms.standings import standings
+    from autograder.lms.collect import LEFT_OUT, as_tree, carry_out, plan
 
     its_class = class_at(folder)
-    if output is not None and output.exists():
-        raise ExportError(f"{output} exists already; name another file")
-    if to in ("csv", "final") and template is not None:
-        raise ExportError(f"--to {to} fills no template; leave --template out")
-    theirs = _theirs(column)
-    if theirs and template is None:
-        raise ExportError("--column is about --template LMS.csv; name that too")
-    class_standings = standings(its_class, assignment)
-    if to == "final":
-        made = final(its_class, class_standings)
-    else:
-        maximum = its_class.final_grade.maximum
-        class_standings = [standing.scaled_to(maximum) for standing in class_standings]
-        if to == "csv":
-            made = plain(class_standings)
-        else:
-            fill = {"canvas": canvas, "moodle": moodle}[to]
-            made = fill(its_class, class_standings, template, theirs)
-        if maximum is not None:
-            made.rule = f"Points are their share of all points, times {maximum:g}."
-    target = output or its_class.root / f"export-{to}.csv"
-    write_whole(target, made.text)
+    made = plan(its_class, archive, assignment=assignment, layout=layout)
+    aside = [] if dry_run else carry_out(its_class, made)
+    if not dry_run:
+        say_released(its_class, to=sys.stderr if as_json else sys.stdout)
+    lost = [decision for decision in made.decisions if decision.action == LEFT_OUT]
+    notebooks = [
+        decision for decision in lost if decision.path.casefold().endswith((".ipynb", ".zip"))
+    ]
     if as_json:
-        print_json({"file": str(target), **{k: v for k, v in asdict(made).items() if k != "text"}})
+        print_json({**as_tree(made), "set_aside": aside})
     else:
-        print(f"{made.rows} rows with points in {target}")
-        if made.rule:
-            print(made.rule)
-        for note in made.notes:
-            print(note, file=sys.stderr)
-    return 1 if made.notes else 0
+        _say(its_class, made, aside, dry_run=dry_run, details=details)
+    return 1 if notebooks or made.without_notebook else 0
+
+
+#: Files that are told of without being asked.
+_MOST_FILES = 20
+
+
+def _say(
+    folder: ClassFolder, made: Plan, aside: list[str], *, dry_run: bool, details: bool
+) -> None:
+    from autograder.lms import collect as actions
+
+    for name, layout in made.layouts.items():
+        by = f", by the pattern\n  {layout.pattern.pattern}" if details else ""
+        print(f"{name}: layout {layout.name}{by}")
+    told = [
+        decision
+        for decision in made.decisions
+        if details or decision.note or decision.action in (actions.LEFT_OUT, actions.OLDER)
+    ]
+    told.sort(key=lambda decision: decision.action != actions.LEFT_OUT)  # these are somebody's work
+    for decision in told if details else told[:_MOST_FILES]:
+        about = ", ".join(text for text in (decision.late, decision.note) if text)
+        if decision.action == actions.LEFT_OUT:
+            print(f"{decision.path}\n  left out: {decision.note}")
+        else:
+            print(
+                f"{decision.path}\n  {decision.action}: {decision.to}"
+                f"{' (' + about + ')' if about else ''}"
+            )
+    if not details and len(told) > _MOST_FILES:
+        print(f"and {len(told) - _MOST_FILES} more files like these (--details)")
+    for path in aside if details else aside[:_MOST_FILES]:
+        print(f"kept aside: {path}")
+    for line in actions.exceptions(folder, made, details=details):
+        print(line)
+    said = [f"{made.count(actions.TAKE)} new", f"{made.count(actions.REPLACE)} newer"]
+    said += [f"{made.count(actions.UNCHANGED)} unchanged", f"{made.count(actions.OLDER)} older"]
+    said += [f"{made.count(actions.LEFT_OUT)} left out"]
+    print(f"{', '.join(said)}.{' Nothing was written.' * dry_run}")
 
 
 @command(
-    example="spring-class",
-    statuses={0: "listed", 1: "some are about nobody or nothing here (each is named)"},
+    example="spring-class --assignment 02-query-key-value --share 2/10",
+    statuses={0: "ended with Ctrl-C; what was saved is in the gradebook"},
 )
 @class_argument
-@json_option("print the requests as JSON")
-def requests(*, folder: Path, as_json: bool) -> int:
-    """List who asked for another look, and what changed since.
+@click.option("--assignment", required=True, metavar="NAME", help="whose written answers")
+@click.option(
+    "--share",
+    metavar="PART",
+    help="only a part of the answers: 2/10, or a name out of [marking] in class.toml",
+)
+@click.option("--marker", metavar="NAME", help="who marks; the name of your account otherwise")
+@click.option(
+    "--second",
+    type=COUNT,
+    metavar="N",
+    help="mark N answers a second time without seeing the points; they are compared in the report",
+)
+@click.option("--names", is_flag=True, help="say whose an answer is")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="of the page; 0: any free")
+@click.option("--no-browser", is_flag=True, help="print the address only")
+def mark(
+    *,
+    folder: Path,
+    assignment: str,
+    share: str | None,
+    marker: str | None,
+    second: int | None,
+    names: bool,
+    port: int,
+    no_browser: bool,
+) -> int:
+    """Mark written answers, one question across all students.
 
-    Reads DIR/requests.csv and the tables in DIR/requests/, as a form of an LMS gives them, with the
-    columns id (or an e-mail address or a name), assignment, exercise and text. The points of when a
-    request was first listed are kept, so that a regrade shows what became of it.
+    Opens a page on this machine with the marking scheme beside the answer and keys for points.
+    Writes nbgrader's gradebook; nobody is named unless you ask. Several people may mark at once.
     """
-    from autograder.classroom.requests import look_at, table
+    from autograder.classroom.gradebook import open_gradebook
+    from autograder.marking.by_question import Marking
+    from autograder.marking.mark_server import serve
+    from autograder.marking.questions import Share
 
     its_class = class_at(folder)
-    requested, problems = look_at(its_class)
-    if as_json:
-        print_json({"requests": [asdict(request) for request in requested], "problems": problems})
-    else:
-        changed = sum(request.changed for request in requested)
-        print(f"{_count(len(requested), 'request')}, {changed} with other points since")
-        if requested:
-            print(table(requested))
-    for problem in problems:
-        print(problem, file=sys.stderr)
-    return 1 if problems else 0
+    part = Share.parse(share, its_class.assistants)
+    who = marker or (share if share in its_class.assistants else None) or getpass.getuser()
 
+    def say(address: str) -> None:
+        print(
+            f"Marking at {address}\nCtrl-C ends it; then: autograder export {folder} --to feedback",
+            flush=True,
+        )
+        if not no_browser:
+            # By way of a file that nobody else can read: a command line holds no key.
+            page.write(f'<meta http-equiv="refresh" content="0;url={address}">')
+            page.flush()
+            where = Path(page.name).resolve().as_uri()
+            threading.Thread(target=webbrowser.open, args=(where,), daemon=True).start()
 
-@command(example="spring-class --names", statuses={0: "written"})
-@class_argument
-@click.option("--names", is_flag=True, help="say who is who, and quote flags as they are")
-@json_option("print all numbers, as JSON")
-def report(*, folder: Path, names: bool, as_json: bool) -> int:
-    """Say what a class got right and wrong.
-
-    Writes DIR/report.html and DIR/report.csv from DIR/grades.json: points by exercise, which
-    exercises separate strong from weak, misconceptions, time-outs and crashes, and the
-    submissions that need an eye. Students are numbered, not named.
-    """
-    from autograder.report.class_report import write_report
-
-    its_class = class_at(folder)
-    its_report = write_report(its_class, names=names)
-    if as_json:
-        print_json(its_report.tree())
-        return 0
-    print(
-        f"{_count(its_report.submissions, 'submission')}, "
-        f"{_count(its_report.students, 'student')}, "
-        f"{_nothing(its_report)}"
-        f"{len(its_report.need_an_eye)} need an eye, "
-        f"{_count(len(its_report.misconceptions), 'misconception')} recognised."
-    )
-    print(f"page     {its_class.root}/report.html{' (holds names)' if names else ''}")
-    print(f"numbers  {its_class.root}/report.csv")
+    with (
+        NamedTemporaryFile("w", dir=its_class.root, prefix=".mark-", suffix=".html") as page,
+        open_gradebook(its_class.db_url) as gradebook,
+    ):
+        marking = Marking(
+            its_class, gradebook, assignment, marker=who, share=part, second=second or 0
+        )
+        try:
+            serve(marking, names=names, port=port, say=say)
+        except KeyboardInterrupt:
+            return 0
     return 0
-
-
-def _nothing(its_report: Report) -> str:
-    missing = sum(assignment.nothing for assignment in its_report.assignments)
-    return f"{missing} handed in nothing, " if missing else ""
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

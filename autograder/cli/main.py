@@ -15,8 +15,8 @@ import click
 
 import autograder
 from autograder.box.sandbox import NoSandbox
-from autograder.cli import collecting, grading, instructor, maintainer, marking, student, terms
-from autograder.cli.options import NO_SANDBOX, WRONG_USE
+from autograder.cli import author, exporting, grading, instructor, reporting, student
+from autograder.cli.options import NO_SANDBOX, WRONG_USE, Group
 from autograder.errors import WrongUse
 from autograder.text import plain_line
 
@@ -37,40 +37,40 @@ _ADVICE = {
 }
 
 
-class _Group(click.Group):
-    """Lists commands in the order of this module: those of one user together."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
+#: What to type instead of what commands were called once.
+FORMER = {
+    "release": "export DIR --to release",
+    "regrade": "grade DIR --mended NAME",
+    "feedback": "export DIR --to feedback",
+    "requests": "report DIR --about requests",
+    "similar": "report DIR --about similar --assignment NAME",
+    "keep": "export DIR --to terms --output STORE --term NAME",
+    "trends": "report STORE --about terms",
+    "mutants": "measure mutants",
+    "lost-points": "measure lost-points",
+    "spoiled": "measure spoiled",
+    "answers": "measure answers",
+}
 
 
 @click.group(
-    cls=_Group,
+    cls=Group,
+    former=FORMER,
     commands=[
         student.check,
         student.update,
         instructor.new_class,
-        instructor.release,
-        collecting.collect,
+        instructor.collect,
         grading.grade,
-        grading.regrade,
-        marking.mark,
-        instructor.feedback,
-        instructor.requests,
-        instructor.export,
-        instructor.report,
-        marking.similar,
-        terms.keep,
-        terms.trends,
+        instructor.mark,
+        reporting.report,
+        exporting.export,
         grading.doctor,
-        maintainer.build,
-        maintainer.lint,
-        maintainer.trial,
-        maintainer.mutants,
-        maintainer.lost_points,
-        maintainer.inputs,
-        maintainer.spoiled,
-        maintainer.answers,
+        author.build,
+        author.lint,
+        author.trial,
+        author.measure,
+        author.inputs,
     ],
     context_settings={"show_default": True},
     help="Build, check and grade the attention course.",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import autograder
+from autograder.errors import WrongUse
 
 if TYPE_CHECKING:
     from autograder.classroom.folder import ClassFolder
@@ -35,7 +36,7 @@ class Command(click.Command):
 
     def __init__(self, *, example: str, statuses: Mapping[int, str], **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.example = f"autograder {self.name} {example}".rstrip()
+        self.example = example
         self.statuses = {
             **statuses,
             WRONG_USE: "wrong use, or a file that cannot be read or written",
@@ -43,9 +44,38 @@ class Command(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write both as they are: an example that is broken over two lines cannot be copied."""
-        lines = ["", f"example: {self.example}", "", "exit status:"]
+        example = f"{ctx.command_path} {self.example}".rstrip()
+        lines = ["", f"example: {example}", "", "exit status:"]
         lines += [f"  {number}  {self.statuses[number]}" for number in sorted(self.statuses)]
         formatter.write("\n".join(lines) + "\n")
+
+
+class Group(click.Group):
+    """Commands in the order in which they are named: those of one user together.
+
+    Attributes:
+        former: what to type instead of a name that a command had once.
+    """
+
+    def __init__(
+        self, *arguments: Any, former: Mapping[str, str] | None = None, **attributes: Any
+    ) -> None:
+        super().__init__(*arguments, **attributes)
+        self.former = former or {}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Not by the alphabet."""
+        return list(self.commands)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """A command by its name.
+
+        Raises:
+            WrongUse: it has another name now.
+        """
+        if name in self.former:
+            raise WrongUse(f"`autograder {name}` is `autograder {self.former[name]}` now")
+        return super().get_command(ctx, name)
 
 
 def command(*, example: str, statuses: Mapping[int, str]) -> Callable[[Run], Command]:
@@ -96,6 +126,33 @@ changed_option = click.option(
 assignments_option = click.option(
     "--assignment", multiple=True, metavar="NAME", help="only this one; may be given again"
 )
+
+
+def columns_named(columns: tuple[str, ...]) -> dict[str, str]:
+    """What ``--column`` says, by our names.
+
+    Raises:
+        WrongUse: it is no pair.
+    """
+    pairs = [pair.partition("=") for pair in columns]
+    if any(not to or not name for to, _, name in pairs):
+        raise WrongUse("--column should be OURS=THEIRS, such as --column id=Matrikelnummer")
+    return {to: name for to, _, name in pairs}
+
+
+def refuse_options(where: str, given: Mapping[str, object]) -> None:
+    """Refuse options that a kind of what a command does takes no notice of.
+
+    Args:
+        where: that kind, as it was typed.
+        given: those options and what they were given; nothing where they were not.
+
+    Raises:
+        WrongUse: one was given.
+    """
+    for name, value in given.items():
+        if value:
+            raise WrongUse(f"{where} takes no {name}; leave it out")
 
 
 def json_option(help: str) -> Callable[[Run], Run]:

@@ -167,7 +167,7 @@ def terms_of(store: Path) -> list[str]:
     if not terms:
         raise TermsError(
             f"{store} holds no terms; put one there: "
-            f"autograder keep CLASS {store} --term 2026-spring"
+            f"autograder export CLASS --to terms --output {store} --term 2026-spring"
         )
     return terms
 

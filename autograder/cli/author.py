@@ -1,4 +1,4 @@
-"""The commands of who writes lessons: what makes the course, and what measures its tests."""
+"""The commands of who writes lessons: build, lint, trial, measure, inputs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 from autograder.cli.options import (
     COUNT,
     PATH,
+    Group,
     changed_option,
     command,
     course_at,
@@ -154,7 +155,7 @@ def trial(
 def mutants(
     *, lesson: tuple[str, ...], exercise: tuple[str, ...], seeds: int, course: Path | None
 ) -> int:
-    """Measure the tests and the diagnoses of the course.
+    """Say which wrong answers are rejected and named.
 
     Counts known wrong answers that are rejected and get their own sentence, right ones that are
     accepted, and small mechanical changes of the solution that are accused falsely.
@@ -281,3 +282,11 @@ def answers(*, folder: Path, lesson: tuple[str, ...], only: str | None, course: 
         for answer in tried:
             print(answer.text(), flush=True)
     return 0
+
+
+measure = Group(
+    "measure",
+    commands=[mutants, lost_points, spoiled, answers],
+    short_help="Measure the tests and the diagnoses of the course",
+    help="Measure the tests and the diagnoses of the course.",
+)
