@@ -17,10 +17,11 @@ from nbformat import NotebookNode
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from autograder.build.beside import write_data, write_kit
+from autograder.build.beside import write_data
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
 from autograder.course.lessons import Course
+from autograder.course.standalone import write_kit
 
 from .tiny import tiny_course
 

@@ -17,10 +17,10 @@ from nbformat import NotebookNode
 
 from autograder.build.build import BuildError, build, without_outputs
 from autograder.build.page import NEEDS_THE_KIT
-from autograder.build.release_files import lay_out
 from autograder.course.implementations import alternatives, misconceptions
 from autograder.course.lessons import Course, Lesson
 from autograder.course.release import read_manifest, release_in
+from autograder.course.standalone import lay_out
 from autograder.notebooks import (
     HIDDEN,
     SETUP,

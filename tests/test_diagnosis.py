@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
-from autograder.build.beside import write_data, write_kit
+from autograder.build.beside import write_data
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
 from autograder.course.lessons import Course
+from autograder.course.standalone import write_kit
 from autograder.diagnose.diagnosis import Mistake, diagnose, from_json, to_json
 from autograder.notebooks import grade_id
 from lesson_kit.answer_text import as_known

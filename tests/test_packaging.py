@@ -11,12 +11,15 @@ import sys
 import sysconfig
 import tomllib
 import zipfile
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from autograder.course.release import released_files
 
 from .conftest import COURSE, ROOT
 from .tiny import tiny_course
@@ -159,7 +162,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         copy.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, copy)
-    for name in (*PACKAGES, "etc"):
+    for name in (*PACKAGES, "etc", "course"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation"]
     command += ["--no-index", "--wheel-dir", str(folder), str(copy)]
@@ -169,8 +172,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_a_wheel_holds_the_package_and_nothing_of_the_lessons(wheel: Path) -> None:
-    """Students install it too, so it must not bring the solutions."""
+def test_a_wheel_holds_the_package_and_of_the_lessons_what_students_get(wheel: Path) -> None:
+    """Students install it, so it must not bring the solutions."""
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
     package = {
@@ -180,13 +183,18 @@ def test_a_wheel_holds_the_package_and_nothing_of_the_lessons(wheel: Path) -> No
         if path.is_file() and "__pycache__" not in path.parts
     }
     data = {path.relative_to(ROOT).as_posix() for path in (ROOT / "etc").rglob("*.py")}
-    assert {re.sub(r"^[^/]*\.data/data/", "", name) for name in held} == package | data
+    released = {*released_files(ROOT / "course"), ".release.json"}
+    course = {f"autograder/student_course/{name}" for name in released}
+    assert {re.sub(r"^[^/]*\.data/data/", "", name) for name in held} == package | data | course
 
 
-def test_an_installed_wheel_makes_a_class_of_a_course_that_is_named(
-    wheel: Path, tmp_path: Path
-) -> None:
-    home = tmp_path / "environment"
+Autograder = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Autograder:
+    """Runs ``autograder`` of an environment that has the wheel: the folder, then words."""
+    home = tmp_path_factory.mktemp("installed") / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
     pip = [sys.executable, "-m", "pip", "--python", str(home / "bin" / "python"), "install"]
     subprocess.run([*pip, "--quiet", "--no-deps", "--no-index", wheel], check=True)
@@ -198,11 +206,44 @@ def test_an_installed_wheel_makes_a_class_of_a_course_that_is_named(
     # nbgrader starts the program alembic, which is here only.
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
-    def autograder(*words: str) -> subprocess.CompletedProcess[str]:
+    def autograder(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         command = [home / "bin" / "autograder", *words]
         return subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+            command, cwd=folder, env=environment, capture_output=True, text=True, check=False
         )
+
+    return autograder
+
+
+def test_an_installed_wheel_lays_out_a_course_that_works_alone(
+    installed: Autograder, tmp_path: Path
+) -> None:
+    made = installed(tmp_path, "start", "mine", "--no-lab")
+    assert made.returncode == 0, made.stderr
+    course = tmp_path / "mine"
+    for lesson in COURSE.lessons:
+        folder = course / lesson.folder
+        kit = {path.name for path in (ROOT / "lesson_kit").glob("*.py")} | {"README.txt"}
+        assert {path.name for path in (folder / "lesson_kit").iterdir()} == kit
+        name = f"{lesson.notebook_name}.ipynb"
+        given = (ROOT / "course" / lesson.folder / name).read_bytes()
+        assert (folder / name).read_bytes() == given
+    (course / "start.ipynb").write_text("mine")
+    again = installed(tmp_path, "start", "mine", "--no-lab")
+    assert again.stdout.startswith("The course is already in mine.")
+    assert (course / "start.ipynb").read_text() == "mine"
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.txt").write_text("mine")
+    refused = installed(tmp_path, "start", "other", "--no-lab")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "other holds something else; choose a new folder" in refused.stderr
+
+
+def test_an_installed_wheel_makes_a_class_of_a_course_that_is_named(
+    installed: Autograder, tmp_path: Path
+) -> None:
+    def autograder(*words: str) -> subprocess.CompletedProcess[str]:
+        return installed(tmp_path, *words)
 
     nowhere = autograder("new-class", "class")
     assert nowhere.returncode == 2

@@ -1,9 +1,10 @@
-"""What lies beside a notebook: one file with data, and, where it is handed out, the kit.
+"""The file beside a notebook: sealed short answers, fingerprints of known mistakes, and parts of
+earlier lessons.
 
-The file holds sealed short answers, fingerprints of known mistakes and parts of earlier lessons.
-The kit is a copy of :mod:`lesson_kit`, as it is, which the notebook's cells import: with it a
-released lesson folder works by itself. Where the kit is installed no copy is needed, so ``course/``
-and ``solutions/`` have none. The grader and the tester use their own data and kit.
+Where a notebook is handed out, the kit lies there too (:mod:`autograder.course.standalone`): a copy
+of :mod:`lesson_kit`, as it is, which the notebook's cells import, so that a released lesson folder
+works by itself. Where the kit is installed no copy is needed, so ``course/`` and ``solutions/``
+have none. The grader and the tester use their own data and kit.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import lesson_kit
 from autograder.course.answers import sealed_answers
 from autograder.course.earlier import carried_over
 from autograder.course.lessons import Lesson
@@ -20,11 +20,6 @@ from lesson_kit.earlier import EARLIER
 from lesson_kit.known_mistakes import KNOWN_MISTAKES
 from lesson_kit.setting import DATA_FILE
 from lesson_kit.short_answers import ANSWERS
-
-_READ_ME = """\
-What the notebook in the folder above needs: its checks and its figures. Keep this folder beside the
-notebook when you copy or move it; there is nothing in it to edit.
-"""
 
 
 def data_of(lesson: Lesson) -> str:
@@ -39,12 +34,3 @@ def data_of(lesson: Lesson) -> str:
 def write_data(lesson: Lesson, folder: Path) -> None:
     """Write :func:`data_of` a lesson into the folder of its notebook."""
     (folder / DATA_FILE).write_text(data_of(lesson), encoding="utf-8")
-
-
-def write_kit(folder: Path) -> None:
-    """Write the kit into the folder of a notebook that is handed out."""
-    kit = folder / lesson_kit.__name__
-    kit.mkdir(exist_ok=True)
-    for path in sorted(Path(str(lesson_kit.__file__)).parent.glob("*.py")):
-        (kit / path.name).write_bytes(path.read_bytes())
-    (kit / "README.txt").write_text(_READ_ME, encoding="utf-8")

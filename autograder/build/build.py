@@ -24,7 +24,7 @@ from nbgrader.preprocessors import ClearSolutions, Execute, SaveCells
 from traitlets.config import Config
 
 from autograder.build.alembic import put_alembic_on_path
-from autograder.build.beside import write_data, write_kit
+from autograder.build.beside import write_data
 from autograder.build.own_work import keep_own_work
 from autograder.build.page import as_page
 from autograder.build.save_cells import SaveCellsAtOnce
@@ -34,6 +34,7 @@ from autograder.build.stubs import ClearSolutionsAndAnswers
 from autograder.course.course_progress import LESSON
 from autograder.course.lessons import CATALOGUE_FILE, Course, Lesson
 from autograder.course.release import record_release
+from autograder.course.standalone import write_kit
 from autograder.diagnose.catalogue import catalogue, lock, look_at, not_locked
 from autograder.diagnose.diagnosis import to_json
 from autograder.errors import WrongUse

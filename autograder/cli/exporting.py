@@ -107,7 +107,8 @@ def export(
         return _release(its_class, as_json=as_json)
     if to == TERMS:
         return _keep(its_class, output, term, as_json=as_json)
-    return _grades(its_class, to, assignment, (template, columns_named(column)), output, as_json)
+    filled = template, columns_named(column)
+    return _grades(its_class, to, assignment, filled, output, as_json=as_json)
 
 
 def _grades(
@@ -116,6 +117,7 @@ def _grades(
     assignment: tuple[str, ...],
     filled: tuple[Path | None, dict[str, str]],
     output: Path | None,
+    *,
     as_json: bool,
 ) -> int:
     from autograder.files import write_whole

@@ -57,6 +57,7 @@ FORMER = {
     cls=Group,
     former=FORMER,
     commands=[
+        student.start,
         student.check,
         student.update,
         instructor.new_class,

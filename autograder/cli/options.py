@@ -193,7 +193,7 @@ def course_at(folder: Path | None) -> Course:
             return Course.load(place)
     raise LessonError(
         "there is no course here: run this in the course's folder, the one that holds lessons/, "
-        "or name that folder with --course DIR"
+        "or name that folder, such as the unpacked source of a release, with --course DIR"
     )
 
 

@@ -1,4 +1,4 @@
-"""The commands of a student's day: check, update."""
+"""The commands of a student's day: start, check, update."""
 
 from __future__ import annotations
 
@@ -12,6 +12,28 @@ from autograder.cli.options import COUNT, PATH, command, json_option, print_json
 
 if TYPE_CHECKING:
     from autograder.student.check import Check, Checked
+
+
+@command(
+    example="attention-course",
+    statuses={0: "laid out; JupyterLab was closed", 1: "JupyterLab could not be started"},
+)
+@click.argument("folder", type=PATH, metavar="DIR", help="a new folder, or yours from last time")
+@click.option("--no-lab", is_flag=True, help="only lay the course out")
+def start(*, folder: Path, no_lab: bool) -> int:
+    """Lay the course out in a folder, and open it in JupyterLab.
+
+    Writes the notebooks, with all that they need, into DIR. Where the course is there already, it
+    stays as it is, with your work, and JupyterLab opens on it.
+    """
+    from autograder.student import start as starting
+
+    new = starting.start(folder)
+    print(f"The course is {'now' if new else 'already'} in {folder}.", flush=True)
+    if no_lab:
+        print(f"`autograder start {folder}` opens it in JupyterLab.")
+        return 0
+    return starting.open_lab(folder)
 
 
 @command(

@@ -1,6 +1,8 @@
-"""What a tag of the repository hands out to students: the course as folders that work alone.
+"""The course as folders that work alone: with the kit beside each notebook.
 
-``python -m autograder.build.release_files FOLDER`` makes the zip; ``make release`` the rest too.
+``python -m autograder.course.standalone FOLDER`` makes the zip for students that a tag of the
+repository has; ``make release`` makes the rest too. A wheel holds the same course, without the kit,
+which it installs: ``autograder start`` lays it out.
 """
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from autograder.build.beside import write_kit
+import autograder
+import lesson_kit
 from autograder.course.course_progress import lesson_notebooks
 from autograder.course.release import read_manifest, record_release, release_in, released_files
 from autograder.errors import WrongUse
@@ -18,9 +21,39 @@ from autograder.errors import WrongUse
 #: The folder in the zip, and the zip's own name.
 NAME = "attention-course"
 
+#: The folder in the installed package that setup.py makes of course/.
+IN_WHEEL = "student_course"
+
+_READ_ME = """\
+What the notebook in the folder above needs: its checks and its figures. Keep this folder beside the
+notebook when you copy or move it; there is nothing in it to edit.
+"""
+
 
 class NotAsBuilt(WrongUse):
     """A course folder is not what the build made; the message says what to do."""
+
+
+def write_kit(folder: Path) -> None:
+    """Write the kit into the folder of a notebook that is handed out."""
+    kit = folder / lesson_kit.__name__
+    kit.mkdir(exist_ok=True)
+    for path in sorted(Path(str(lesson_kit.__file__)).parent.glob("*.py")):
+        (kit / path.name).write_bytes(path.read_bytes())
+    (kit / "README.txt").write_text(_READ_ME, encoding="utf-8")
+
+
+def installed_course() -> Path:
+    """The student's course that came with this package; of a clone its own.
+
+    Raises:
+        NotAsBuilt: there is none.
+    """
+    package = Path(autograder.__file__).resolve().parent
+    for folder in (package / IN_WHEEL, package.parent / "course"):
+        if read_manifest(folder) is not None:
+            return folder
+    raise NotAsBuilt("this installation has no course in it; install the wheel of a release")
 
 
 def lay_out(course: Path, into: Path) -> None:
