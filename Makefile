@@ -68,9 +68,9 @@ demo: $(READY) ## grade a demonstration class, and say which pages to open
 	@echo "== A class with three lessons in demo-class/ (an earlier one is replaced)"
 	@$(BIN)/python demo/make_class.py demo-class
 	@echo "== Grading what they handed in: autograder grade demo-class"
-	@tier=$$($(BIN)/autograder doctor --tier) || exit; \
-	  [ $$tier != none ] || $(BIN)/autograder doctor; \
-	  $(BIN)/autograder grade demo-class --workers $(WORKERS) --sandbox $$tier
+	@backend=$$($(BIN)/autograder doctor --backend) || exit; \
+	  [ $$backend != none ] || $(BIN)/autograder doctor; \
+	  $(BIN)/autograder grade demo-class --workers $(WORKERS) --sandbox $$backend
 	@echo "== What the class can and cannot do: autograder report demo-class"
 	@$(BIN)/autograder report demo-class
 	@echo "== Open these pages in a browser:"

@@ -14,10 +14,10 @@ from typing import Any
 from autograder.errors import WrongUse
 
 #: Bytes of a table. A class of a thousand has a few hundred thousand.
-MOST_BYTES = 20 * 2**20
+MAX_BYTES = 20 * 2**20
 # A cell may be as long: Python's own limit, 131,072 characters, lets one student who writes more
 # into a form or an online text spoil the table of all.
-csv.field_size_limit(MOST_BYTES)
+csv.field_size_limit(MAX_BYTES)
 
 
 class SpreadsheetError(WrongUse):
@@ -59,7 +59,7 @@ def read_table(path: Path) -> Table:
         SpreadsheetError: there is no such file, or it is no such table.
     """
     try:
-        if path.stat().st_size > MOST_BYTES:
+        if path.stat().st_size > MAX_BYTES:
             raise SpreadsheetError(f"{path} is too large for a table of a class; name another file")
         data = path.read_bytes()
         utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))

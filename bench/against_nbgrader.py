@@ -297,7 +297,7 @@ def _report(contenders: dict[str, Contender], asked: argparse.Namespace) -> str:
             f"cells takes {limit:.3f}; 1.25 times that and 0.1 s are {1.25 * limit + 0.1:.3f}. The "
             f"start of a run with one worker costs {one.processor() - one.count * further:.1f} "
             f"processor seconds, that of nbgrader {start.processor() / len(asked.lesson):.1f} a "
-            "lesson. Peak memory of one worker (its process, its zygote, its box): "
+            "lesson. Peak memory of one worker (its process, its fork server, its box): "
             f"{max(workers):.0f} MiB.",
         ]
     )

@@ -24,9 +24,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 #: Characters of a cell of which a syntax tree is made.
-MOST_PARSED = 100_000
+MAX_PARSED = 100_000
 #: Lists and objects of a file that are looked at to know what it is.
-MOST_TRIED = 200_000
+MAX_TRIED = 200_000
 
 
 def tree_of(data: bytes) -> Any:
@@ -74,7 +74,7 @@ def holds_a_notebook(data: bytes) -> bool:
     """Whether a file of any name is a notebook; what would take much memory to look at may be."""
     if b"nbformat" not in data.replace(b"\0", b""):
         return False
-    if data.count(b"{") + data.count(b"[") > MOST_TRIED:
+    if data.count(b"{") + data.count(b"[") > MAX_TRIED:
         return True
     try:
         return is_notebook(tree_of(data))
@@ -161,7 +161,7 @@ def _names_one_by_one(statement: ast.Import | ast.ImportFrom) -> list[str]:
 
 def _parsed(text: str) -> ast.Module | None:
     """The syntax tree of a text, or None where Python cannot read it."""
-    if len(text) > MOST_PARSED:
+    if len(text) > MAX_PARSED:
         return None
     try:
         with warnings.catch_warnings():

@@ -44,7 +44,7 @@ ANSWERS_WITHIN = 1.5
 #: Of them, to end the search and to show the answer; on a busy machine that takes a while.
 TO_SHOW = 0.3
 #: A check that takes longer is not tried again with repairs.
-MOST_SECONDS = 0.4
+MAX_SECONDS = 0.4
 
 
 def advice(
@@ -83,7 +83,7 @@ def _known(exercise: str, evidence: Sequence[Evidence]) -> str:
 def _repair(exercise: str, begin_cell: Callable[[], None], parts: Callable[[], Sized]) -> str:
     answer, check = source_of(exercise), source_of_cell()
     taken = seconds_of_cell()
-    if not answer or not check or taken > MOST_SECONDS:
+    if not answer or not check or taken > MAX_SECONDS:
         return ""
     left = ANSWERS_WITHIN - TO_SHOW - taken
     with setting.without_advice():  # the checks that are tried give none of their own
@@ -115,7 +115,7 @@ OF_OTHERWISE = 0.4
 GRACE = 0.2
 #: Bytes of memory that a changed program may take more than the notebook, and of a sentence.
 MORE_MEMORY = 1 << 29
-MOST_SAID = 4000
+MAX_SAID = 4000
 #: Between the sentences that come from the copy.
 END = b"\0"
 
@@ -183,14 +183,14 @@ def in_this_notebook(
 
 def _say(write: int, sentence: str) -> None:
     if sentence:
-        os.write(write, sentence.encode()[:MOST_SAID] + END)
+        os.write(write, sentence.encode()[:MAX_SAID] + END)
 
 
 def _last_said(read: int, end: float) -> str:
     """The last whole sentence that is said until then: a search that does not end costs its own."""
     heard = b""
     while (left := end - time.monotonic()) > 0 and select.select([read], [], [], left)[0]:
-        more = os.read(read, MOST_SAID)
+        more = os.read(read, MAX_SAID)
         if not more:
             break
         heard += more

@@ -72,7 +72,7 @@ Difference = tuple[str, Shown]
 #: What a value is called that a check gives no name.
 NAMELESS = "the result"
 #: Names that are listed of those that are missing, or too many.
-MOST_NAMES = 8
+MAX_NAMES = 8
 
 #: Whether each of some sentences holds.
 Facts = Mapping[object, bool]
@@ -219,8 +219,8 @@ def _alone(actual: Iterable[Any], expected: Iterable[Any], against: str) -> str:
     titles = ("Only there", "Only here") if against else ("Missing", "Too many")
     for title, these, others in zip(titles, (expected, actual), (actual, expected)):
         names = [str(name) for name in these if name not in others]
-        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-        said += f" {title}: {', '.join(names[:MOST_NAMES])}{more}." if names else ""
+        more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+        said += f" {title}: {', '.join(names[:MAX_NAMES])}{more}." if names else ""
     return said
 
 

@@ -92,7 +92,7 @@ FEW = 6
 #: Weighted sums of what is larger.
 SUMS = 4
 #: Containers deeper or longer than this are cut.
-MOST_ITEMS = 32
+MAX_ITEMS = 32
 DEEPEST = 4
 
 #: Two values this close, relative to their size, are the same result: rounding differs with the
@@ -119,10 +119,10 @@ def fingerprint(value: Any, depth: int = 0) -> Any:
     if isinstance(value, (int, float, np.generic, np.ndarray, torch.Tensor)):
         return _of_numbers(value)
     if isinstance(value, (tuple, list)) and depth < DEEPEST:
-        items = [fingerprint(item, depth + 1) for item in value[:MOST_ITEMS]]
+        items = [fingerprint(item, depth + 1) for item in value[:MAX_ITEMS]]
         return {"is": type(value).__name__, "length": len(value), "items": items}
     if isinstance(value, dict) and depth < DEEPEST:
-        chosen = sorted(value.items(), key=lambda pair: str(pair[0]))[:MOST_ITEMS]
+        chosen = sorted(value.items(), key=lambda pair: str(pair[0]))[:MAX_ITEMS]
         return {
             "is": "dict",
             "length": len(value),

@@ -38,7 +38,7 @@ COLOUR_MAP = "Blues"
 DIVERGING = "RdBu_r"
 
 #: Maps of at most this many cells carry their numbers.
-MOST_ANNOTATED_CELLS = 150
+MAX_ANNOTATED_CELLS = 150
 
 
 def _escaped(text: str) -> str:
@@ -121,7 +121,7 @@ def draw_heatmap(
         cmap=DIVERGING if signed else COLOUR_MAP,
         vmin=vmin,
         vmax=vmax,
-        annot=matrix.size <= MOST_ANNOTATED_CELLS,
+        annot=matrix.size <= MAX_ANNOTATED_CELLS,
         fmt=".2f",
         annot_kws={"size": 9},
         cbar=colour_bar or signed,

@@ -48,7 +48,7 @@ SAME_WITH_A_BATCH = (
 #: So often the same call is made again: what is random may come out alike once.
 TIMES = 4
 #: An answer may be called so often by a check; no more calls are looked at.
-MOST_CALLS = 100
+MAX_CALLS = 100
 
 
 @dataclass
@@ -229,7 +229,7 @@ def _watched(answer: Any, calls: list[_Call], part: Callable[[], int]) -> Any:
 
     def watch(function: Callable[..., Any], first: int) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            if len(calls) >= MOST_CALLS:
+            if len(calls) >= MAX_CALLS:
                 return function(*args, **kwargs)
             before, given = copy.deepcopy((args[first:], kwargs))
             again = functools.partial(function, *args[:first])

@@ -41,7 +41,7 @@ LARGEST_TOLERANCE = 0.01
 #: made beforehand: with a larger one a limit is there all the same.
 LARGEST_NUMBER = 16
 #: Longer answers are not tried.
-MOST_CHARACTERS = 6000
+MAX_CHARACTERS = 6000
 #: What is drawn is compared loosely: twice as many numbers, say, may pass by chance.
 _DRAWS = re.compile(r"\b(rng|generator|random)\b|\b(rand|randn|randint|randperm|multinomial)\(")
 #: Code that does more than compute is not run again.
@@ -69,7 +69,7 @@ def nearest_repair(
         elsewhere: changes that are tried in other lines once one was found; None: all there are.
         clock: of these.
     """
-    if len(source) > MOST_CHARACTERS or _TOUCHES.search(source):
+    if len(source) > MAX_CHARACTERS or _TOUCHES.search(source):
         return ""
     try:
         tree = ast.parse(source)

@@ -72,7 +72,7 @@ class Term:
 
     def grade(self) -> None:
         root = str(self.folder.root)
-        assert main(["grade", root, "--workers", "1", "--quiet", "--sandbox", boxes().tier]) == 0
+        assert main(["grade", root, "--workers", "1", "--quiet", "--sandbox", boxes().backend]) == 0
 
     def page(self, who: str) -> str:
         """The feedback that somebody fetches."""

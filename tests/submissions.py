@@ -12,7 +12,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.box.boxes import Boxes
-from autograder.box.sandbox import Protection, best_tier, examine, lacking
+from autograder.box.sandbox import Protection, best_backend, examine, lacking
 from autograder.course.bundle import Bundle
 from autograder.grade.grading import grade
 from autograder.grade.limits import Limits
@@ -62,15 +62,15 @@ def why_not_confined() -> str:
     Raises:
         NoSandbox: it is not known. A test fails then: a busy machine is no reason to skip one.
     """
-    best_tier(protections())
+    best_backend(protections())
     says = lacking(protections())
     return f"Student code cannot be confined on this machine: {says}." if says else ""
 
 
 @cache
 def boxes() -> Boxes:
-    """Boxes as confined as this machine allows; one zygote for all tests of a process."""
-    made = Boxes(best_tier(protections()))
+    """Boxes as confined as this machine allows; one fork server for all tests of a process."""
+    made = Boxes(best_backend(protections()))
     atexit.register(made.close)
     return made
 

@@ -313,7 +313,7 @@ def school(tmp_path_factory: pytest.TempPathFactory) -> ClassFolder:
     with open_gradebook(folder.db_url) as gradebook:  # full points from an earlier hand-in
         record(gradebook, "again", graded(bundle, right), set)
     hand_in(folder, "again", attacking(bundle, "import os\nwhile True: os.kill(os.getpid(), 9)"))
-    grade_class(folder, workers=1, sandbox=boxes().tier, quiet=True)
+    grade_class(folder, workers=1, sandbox=boxes().backend, quiet=True)
     return folder
 
 
@@ -488,9 +488,9 @@ def test_a_notebook_that_is_replaced_while_it_is_graded_has_the_verdict_of_what_
 
     with monkeypatch.context() as patched:
         patched.setattr(grading, "local", meanwhile)
-        grade_class(folder, sandbox=boxes().tier, quiet=True)
+        grade_class(folder, sandbox=boxes().backend, quiet=True)
     first = {who: one["score"] for who, one in entries(folder).items()}
-    grade_class(folder, workers=1, sandbox=boxes().tier, quiet=True)
+    grade_class(folder, workers=1, sandbox=boxes().backend, quiet=True)
     assert first in ({"ada": 0.0, "bob": 8.0}, {"ada": 0.0, "bob": 0.0})  # bob's is read later
     assert {who: one["score"] for who, one in entries(folder).items()} == {"ada": 8.0, "bob": 0.0}
 

@@ -52,11 +52,11 @@ def folder(tmp_path: Path) -> ClassFolder:
     course = dataclasses.replace(COURSE, lessons=(LESSON,))
     made = new_class(course, tmp_path / "class", say=quiet, roster=ROSTER)
     with (made.root / "nbgrader_config.py").open("a") as config:
-        config.write(f'c.EngineExporter.sandbox = "{boxes().tier}"\n')
+        config.write(f'c.EngineExporter.sandbox = "{boxes().backend}"\n')
     release = made.root / "release"
     submitted = made.root / "submitted"
     hand_in(LESSON, release, submitted / "ada" / LESSON.folder, {"written": ANSWER})
-    grade_class(made, workers=1, sandbox=boxes().tier, quiet=True)
+    grade_class(made, workers=1, sandbox=boxes().backend, quiet=True)
     wrong = {"instead": {"scaled_dot_product_attention": "attention_softmax_over_queries"}}
     hand_in(LESSON, release, submitted / "frances" / LESSON.folder, wrong)
     return made

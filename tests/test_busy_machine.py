@@ -79,8 +79,8 @@ def stuttering(pid: int, share: float) -> Iterator[None]:
 
 
 def _signal(pid: int, number: int) -> None:
-    """Send a signal to boxes, which are forks of a zygote."""
-    for process in [box for zygote in _below(pid, 2) for box in _below(zygote, 1)]:
+    """Send a signal to boxes, which are forks of a fork server."""
+    for process in [box for fork_server in _below(pid, 2) for box in _below(fork_server, 1)]:
         with contextlib.suppress(OSError):
             os.kill(process, number)
 
@@ -100,12 +100,12 @@ def _below(pid: int, levels: int) -> list[int]:
 def test_work_that_is_within_its_limit_is_so_on_a_busy_machine(bundle: Bundle) -> None:
     slow = WORKS.format(0.8) + RIGHT
     notebook = notebook_with(bundle, {"double": slow})
-    graded(bundle, notebook_with(bundle))  # the zygote is there
-    zygote = boxes()._zygote
-    assert zygote is not None and zygote.confined
+    graded(bundle, notebook_with(bundle))  # the fork server is there
+    fork_server = boxes()._fork_server
+    assert fork_server is not None and fork_server.confined
     limits = Limits(cell=5, test=3, notebook=60)
     started = time.monotonic()
-    with stuttering(zygote.process.pid, 0.35):
+    with stuttering(fork_server.process.pid, 0.35):
         verdict = graded(bundle, notebook, limits=limits)
     assert points(verdict) == FULL and not verdict.out_of_time
     assert time.monotonic() - started > 5  # by the clock it was late
@@ -125,9 +125,9 @@ def test_lesson_10_has_all_its_points_while_seventeen_wait_for_two_processors(
             cell.source = cell.source.replace("steps=", "steps=10 * ")
     assert "steps=10 * " in str(notebook.cells)
     boxes().start({}).close()
-    zygote = boxes()._zygote
-    assert zygote is not None
-    with stuttering(zygote.process.pid, 2 / 17):
+    fork_server = boxes()._fork_server
+    assert fork_server is not None
+    with stuttering(fork_server.process.pid, 2 / 17):
         verdict = graded(whole, notebook)
     assert points(verdict) == max_points(whole) and not verdict.out_of_time
 

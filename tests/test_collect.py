@@ -15,7 +15,7 @@ from autograder.classroom.folder import ClassError, ClassFolder
 from autograder.classroom.hand_ins import collected
 from autograder.classroom.late import read_timestamp
 from autograder.cli.main import main
-from autograder.lms import archives, collect
+from autograder.lms import archives, collecting
 from autograder.lms.archives import ArchiveError
 from autograder.lms.layouts import LAYOUTS, LayoutError, stem
 
@@ -58,16 +58,16 @@ def folder(made: ClassFolder, tmp_path: Path) -> ClassFolder:
     return ClassFolder.open(root)
 
 
-def plan(folder: ClassFolder, *files: Path, assignment: str | None = None) -> collect.Plan:
-    return collect.plan(ClassFolder.open(folder.root), files, assignment=assignment)
+def plan(folder: ClassFolder, *files: Path, assignment: str | None = None) -> collecting.Plan:
+    return collecting.plan(ClassFolder.open(folder.root), files, assignment=assignment)
 
 
-def taken(made: collect.Plan) -> dict[str, str]:
+def taken(made: collecting.Plan) -> dict[str, str]:
     return {one.path: one.to for one in made.decisions if one.to}
 
 
-def left_out(made: collect.Plan) -> dict[str, str]:
-    return {one.path: one.note for one in made.decisions if one.action == collect.LEFT_OUT}
+def left_out(made: collecting.Plan) -> dict[str, str]:
+    return {one.path: one.note for one in made.decisions if one.action == collecting.LEFT_OUT}
 
 
 def to(student: str, name: str = "tiny") -> str:
@@ -94,7 +94,7 @@ def test_moodle(folder: ClassFolder, tmp_path: Path) -> None:
     assert list(left_out(found).values()) == ["not a notebook"]
     assert not list((folder.root / "submitted").iterdir())
 
-    collect.carry_out(folder, found)
+    collecting.carry_out(folder, found)
     there = folder.root / "submitted" / "ada-lovelace" / LESSON
     assert (there / "tiny.ipynb").read_bytes() == b"1"
     assert read_timestamp(there) == datetime(*NOON).astimezone(UTC)
@@ -116,9 +116,9 @@ def test_canvas(folder: ClassFolder, tmp_path: Path) -> None:
     found = plan(folder, path)
     assert [one.name for one in found.layouts.values()] == ["canvas"]
     assert [one.late for one in found.decisions if one.student == "xbob"] == ["late, says the LMS"]
-    collect.carry_out(folder, found)
+    collecting.carry_out(folder, found)
     assert (folder.root / to("lovelaceada")).read_bytes() == b"third"
-    older = [one for one in found.decisions if one.action == collect.OLDER]
+    older = [one for one in found.decisions if one.action == collecting.OLDER]
     assert len(older) == 2 and all("tiny-2" in one.note for one in older)
 
 
@@ -147,7 +147,7 @@ def test_gradescope(folder: ClassFolder, tmp_path: Path) -> None:
     found = plan(folder, pack(tmp_path / "scope.zip", files))
     assert {one.student for one in found.decisions if one.to} == {"501x", "bob"}
     assert "whose it is" in "".join(left_out(found).values())
-    collect.carry_out(folder, found)
+    collecting.carry_out(folder, found)
     there = folder.root / "submitted" / "bob" / LESSON
     assert read_timestamp(there) == datetime(2026, 3, 1, 11, 30, tzinfo=UTC)
     files["assignment_1_export/submission_metadata.yml"] = b"[]"
@@ -201,7 +201,7 @@ def test_the_outermost_folder_names_the_student(folder: ClassFolder, tmp_path: P
         },
     )
     with pytest.raises(ClassError, match="of its own"):
-        collect.plan(folder, [alone], layout="gradescope")
+        collecting.plan(folder, [alone], layout="gradescope")
 
 
 @pytest.mark.parametrize(
@@ -335,7 +335,7 @@ def test_two_students_of_one_name_stay_two(folder: ClassFolder, tmp_path: Path) 
     found = plan(folder, both)
     assert sorted(taken(found).values()) == [to("jan-novák-1"), to("jan-novák-2")]
     # The same when the second comes later, in another zip.
-    collect.carry_out(folder, plan(folder, pack(tmp_path / "one.zip", {names[0]: b"one"})))
+    collecting.carry_out(folder, plan(folder, pack(tmp_path / "one.zip", {names[0]: b"one"})))
     later = plan(folder, pack(tmp_path / "two.zip", {names[1]: b"two"}, (2027, 1, 1, 0, 0, 0)))
     assert list(taken(later).values()) == [to("jan-novák-2")]
 
@@ -403,7 +403,7 @@ def test_only_a_newer_submission_replaces_and_the_older_is_kept(
     def handed_in(content: bytes, hour: int) -> tuple[str, list[str]]:
         path = pack(tmp_path / "a.zip", {name: content}, (2026, 3, 1, hour, 0, 0))
         found = plan(folder, path)
-        return found.decisions[0].action, collect.carry_out(folder, found)
+        return found.decisions[0].action, collecting.carry_out(folder, found)
 
     there = folder.root / to("ada-lovelace")
     assert handed_in(b"at noon", 12) == ("new", [])
@@ -439,7 +439,7 @@ def test_a_copy_of_the_same_minute_is_not_newer(
             packed.writestr(zipfile.ZipInfo(f"{MOODLE}{name}", when), name)
     for name in (False, True):
         found = plan(folder, tmp_path / "m.zip", assignment=LESSON if name else None)
-        (best,) = [one for one in found.decisions if one.action == collect.TAKE]
+        (best,) = [one for one in found.decisions if one.action == collecting.TAKE]
         assert best.path == f"{MOODLE}{kept}"
 
 
@@ -485,7 +485,7 @@ def test_what_could_do_harm_is_left_out_and_named(
     found = plan(folder, pack(tmp_path / "evil.zip", {name: b"evil", good: b"good"}))
     assert list(taken(found)) == [good]
     assert [note for note in left_out(found).values() if why in note]
-    collect.carry_out(folder, found)
+    collecting.carry_out(folder, found)
     wrote = {path.name for path in tmp_path.rglob("*") if path.is_file()}
     assert "work.zip" not in wrote
     assert (folder.root / to("bob-x")).read_bytes() == b"good"
@@ -508,8 +508,8 @@ def test_links_and_macos_files(folder: ClassFolder, tmp_path: Path) -> None:
     assert "link" in "".join(left_out(plan_layout(folder, tmp_path / "unpacked")).values())
 
 
-def plan_layout(folder: ClassFolder, path: Path) -> collect.Plan:
-    return collect.plan(folder, [path], layout="moodle")
+def plan_layout(folder: ClassFolder, path: Path) -> collecting.Plan:
+    return collecting.plan(folder, [path], layout="moodle")
 
 
 def test_names_that_are_not_marked_as_utf8(folder: ClassFolder, tmp_path: Path) -> None:
@@ -527,14 +527,14 @@ def test_too_much_is_refused_and_nothing_is_written(
 ) -> None:
     many = {f"{MOODLE}{n}.ipynb": b"x" for n in range(12)}
     many["Bob X_2_assignsubmission_file_/tiny.ipynb"] = b"x"
-    monkeypatch.setattr(archives, "MOST_NOTEBOOKS", 10)
+    monkeypatch.setattr(archives, "MAX_NOTEBOOKS", 10)
     with pytest.raises(ArchiveError, match=f"than 10 notebooks.*12 of them in '{MOODLE[:-1]}'"):
         plan(folder, pack(tmp_path / "many.zip", many))
     names = [f"X_{n}_assignsubmission_file_/tiny.ipynb" for n in range(9)]
-    monkeypatch.setattr(collect, "MOST_TOTAL", 8)
+    monkeypatch.setattr(collecting, "MAX_TOTAL", 8)
     with pytest.raises(ArchiveError, match="more than"):
         plan(folder, pack(tmp_path / "large.zip", dict.fromkeys(names, b"x")))
-    monkeypatch.setattr(collect, "MOST_TOTAL", 2**30)
+    monkeypatch.setattr(collecting, "MAX_TOTAL", 2**30)
     settings = folder.root / "class.toml"
     settings.write_text(settings.read_text().replace("size = 25", "size = 0.00001"))
     bomb = tmp_path / "bomb.zip"
@@ -547,9 +547,9 @@ def test_what_nobody_reads_stops_no_class(
     folder: ClassFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A student may hand in folders full of other files, data, and notebooks that are too large."""
-    monkeypatch.setattr(archives, "MOST_NOTEBOOKS", 4)
-    monkeypatch.setattr(archives, "MOST_BYTES", 10)
-    monkeypatch.setattr(collect, "MOST_TOTAL", 20)
+    monkeypatch.setattr(archives, "MAX_NOTEBOOKS", 4)
+    monkeypatch.setattr(archives, "MAX_BYTES", 10)
+    monkeypatch.setattr(collecting, "MAX_TOTAL", 20)
     files = {f"{MOODLE}modules/{n}.js": b"0123456789abcdef" for n in range(12)}
     files |= {f"{MOODLE}old/{n}/tiny.ipynb": b"0123456789abcdef" for n in range(2)}
     files |= {
@@ -579,7 +579,7 @@ def test_a_submitted_folder_that_is_a_link_is_not_written_through(
     (tmp_path / "elsewhere").mkdir()
     (folder.root / "submitted" / "ada-l").symlink_to(tmp_path / "elsewhere")
     found = plan(folder, pack(tmp_path / "a.zip", {f"{MOODLE}tiny.ipynb": b"1"}))
-    collect.carry_out(folder, found)
+    collecting.carry_out(folder, found)
     assert not os.listdir(tmp_path / "elsewhere")
     assert "is no folder" in found.decisions[0].note
 

@@ -65,7 +65,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> ClassFolder:
     folder = new(tmp_path_factory.mktemp("commands"))
     hand_in(folder, "ada", solved(folder))
     hand_in(folder, "bob", solved(folder, double="def double(x):\n    return x\n"))
-    grade_class(folder, sandbox=boxes().tier, quiet=True)
+    grade_class(folder, sandbox=boxes().backend, quiet=True)
     return folder
 
 
@@ -259,7 +259,11 @@ def test_a_zip_of_feedback_that_cannot_be_written(
 
 @pytest.mark.parametrize(
     "command",
-    ["grade class --quiet --sandbox TIER", "export class --to feedback", "export class --to csv"],
+    [
+        "grade class --quiet --sandbox BACKEND",
+        "export class --to feedback",
+        "export class --to csv",
+    ],
 )
 def test_a_gradebook_that_is_none(
     command: str, here: Path, capsys: pytest.CaptureFixture[str]
@@ -269,7 +273,7 @@ def test_a_gradebook_that_is_none(
     gradebook.write_bytes(b"this is no database, but long enough to be looked at" * 20)
     try:
         refused(
-            command.replace("TIER", boxes().tier),
+            command.replace("BACKEND", boxes().backend),
             "gradebook.db cannot be used: file is not a database",
             here,
             capsys,
@@ -350,18 +354,18 @@ def test_nobody_reads_what_is_said(unbuffered: str) -> None:
     ("command", "names"),
     [
         ("report class", "assignments"),
-        ("grade class --sandbox TIER", "submissions sandbox changes not_judged not_graded"),
-        ("grade class --mended 01-tiny --course course --sandbox TIER", "submissions"),
+        ("grade class --sandbox BACKEND", "submissions sandbox changes not_judged not_graded"),
+        ("grade class --mended 01-tiny --course course --sandbox BACKEND", "submissions"),
         ("export class --to feedback", "pages not_graded problems zip"),
         ("export class --to csv", "file rows notes rule"),
         ("collect class odd.zip --layout moodle", "files layouts set_aside"),
-        ("doctor", "tier protections"),
+        ("doctor", "backend protections"),
         ("lint --course course", "lessons found"),
     ],
 )
 def test_json_is_all_that_stands_on_standard_output(
     command: str, names: str, here: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([*shlex.split(command.replace("TIER", boxes().tier)), "--json"]) in (0, 1)
+    assert main([*shlex.split(command.replace("BACKEND", boxes().backend)), "--json"]) in (0, 1)
     tree = json.loads(capfd.readouterr().out)
     assert set(names.split()) <= set(tree)

@@ -56,7 +56,7 @@ def submission(folder: ClassFolder, secret: bytes | None) -> Path:
 def test_only_a_secret_of_nbgraders_form_is_passed_on(tmp_path: Path, secret: bytes | None) -> None:
     folder = new(tmp_path)
     submission(folder, b"0" * 128)
-    grade = ["grade", str(folder.root), "--quiet", "--sandbox", boxes().tier]
+    grade = ["grade", str(folder.root), "--quiet", "--sandbox", boxes().backend]
     assert main(grade) == 0
     page = folder.root / "feedback" / "ada" / LESSON
     assert (page / SECRET).read_text() == "0" * 128
@@ -73,5 +73,5 @@ def test_a_secret_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     place = submission(folder, None)
     (tmp_path / "others").write_text("0" * 128)
     os.symlink(tmp_path / "others", place / SECRET)
-    assert main(["grade", str(folder.root), "--quiet", "--sandbox", boxes().tier]) == 0
+    assert main(["grade", str(folder.root), "--quiet", "--sandbox", boxes().backend]) == 0
     assert not (folder.root / "feedback" / "ada" / LESSON / SECRET).exists()

@@ -11,12 +11,12 @@ import pytest
 
 from autograder.classroom.folder import ClassFolder
 from autograder.cli.main import main
-from autograder.lms import collect
+from autograder.lms import collecting
 from autograder.lms.canvas import CANVAS_COLUMNS, canvas
 from autograder.lms.export import ExportError, plain
-from autograder.lms.final import final
+from autograder.lms.final_table import final
 from autograder.lms.moodle import MOODLE_COLUMNS, moodle
-from autograder.lms.standings import NothingGraded, standings
+from autograder.lms.student_standings import NothingGraded, standings
 from autograder.marking.grade_class import grade_class
 from autograder.marking.hand_back import write_pages
 
@@ -47,8 +47,8 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> ClassFolder:
         path = pack(
             top / f"{number}.zip", {MOODLE.format(name, number): content}, (2026, 3, day, 1, 0, 0)
         )
-        collect.carry_out(folder, collect.plan(folder, [path]))
-    grade_class(folder, sandbox=boxes().tier, quiet=True)
+        collecting.carry_out(folder, collecting.plan(folder, [path]))
+    grade_class(folder, sandbox=boxes().backend, quiet=True)
     give_by_hand(folder, "ada", 2.0)
     return folder
 

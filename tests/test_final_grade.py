@@ -14,8 +14,8 @@ from autograder.classroom.final_grade import FinalGrade, GradeRuleError
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.roster import Member
 from autograder.lms.export import plain
-from autograder.lms.final import final
-from autograder.lms.standings import StudentStanding
+from autograder.lms.final_table import final
+from autograder.lms.student_standings import StudentStanding
 
 NAMES = ["01-a", "02-b", "03-c"]
 

@@ -14,8 +14,8 @@ from autograder.classroom.grades_file import GradedSubmission, read_grades
 from autograder.course.bundle import Bundle
 from autograder.grade import flags
 from autograder.grade.flags import KINDS, Flag, Kind, flag_of
-from autograder.grade.kept import Results
 from autograder.grade.result import FAILED, GRADED, CellRun, Result, TestResult
+from autograder.grade.result_cache import Results
 from autograder.marking.feedback import feedback_page
 
 from .tiny import tiny_course

@@ -12,7 +12,7 @@ from traitlets.config import Config
 
 from autograder.marking.autograded import quick_markdown, safe_markdown
 from autograder.marking.formgrader import markdown_with_formulas, without_internet
-from autograder.marking.formulas import LONGEST_FORMULA, MOST_FORMULAS
+from autograder.marking.formulas import LONGEST_FORMULA, MAX_FORMULAS
 
 from .classes import new
 
@@ -66,8 +66,8 @@ def test_no_text_brings_a_link_a_picture_or_much_work() -> None:
     made = markdown_with_formulas(safe_markdown(text + " <http://c.example> <img src=x>"))
     assert "elsewhere.example" in made
     assert "<a" not in made and "<img" not in made
-    many = markdown_with_formulas("$x_1$ " * (MOST_FORMULAS + 50))
-    assert many.count("<math") == MOST_FORMULAS
+    many = markdown_with_formulas("$x_1$ " * (MAX_FORMULAS + 50))
+    assert many.count("<math") == MAX_FORMULAS
 
 
 @pytest.mark.parametrize(

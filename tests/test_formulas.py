@@ -9,7 +9,7 @@ import pytest
 
 from autograder.marking.formgrader import markdown_with_formulas
 from autograder.marking.formula_process import TooMuch, converted
-from autograder.marking.formulas import MOST_FORMULAS, as_mathml, with_formulas
+from autograder.marking.formulas import MAX_FORMULAS, as_mathml, with_formulas
 
 
 def test_a_formula_becomes_mathml() -> None:
@@ -32,7 +32,7 @@ def test_a_displayed_formula_is_a_block() -> None:
         r"$\text{<img src=x onerror=alert(1)>}$",
         r"$\frac{$",
         "$" * 1000,
-        "$x$" * (MOST_FORMULAS + 50),
+        "$x$" * (MAX_FORMULAS + 50),
         r"$\unknowncommand{x}$",
         "<b>bold</b>",
     ],
@@ -41,7 +41,7 @@ def test_nothing_but_mathml_and_text_comes_out(text: str) -> None:
     made = with_formulas(text)
     for bad in ("<script", "<img", "<a ", "<b>", "href", 'javascript:alert(1)"'):
         assert bad not in made
-    assert made.count("<math") <= MOST_FORMULAS
+    assert made.count("<math") <= MAX_FORMULAS
 
 
 def test_lines_are_aligned_at_their_equals_signs() -> None:

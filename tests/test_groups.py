@@ -11,10 +11,10 @@ from autograder.classroom.folder import ClassFolder
 from autograder.classroom.groups import GroupsError
 from autograder.classroom.hand_ins import collected
 from autograder.cli.main import main
-from autograder.lms.collect import carry_out, exceptions, plan
+from autograder.lms.collecting import carry_out, exceptions, plan
 from autograder.lms.layouts import readings
 from autograder.lms.moodle import moodle
-from autograder.lms.standings import standings
+from autograder.lms.student_standings import standings
 from autograder.marking.by_question import Marking
 from autograder.marking.grade_class import grade_class
 
@@ -192,7 +192,7 @@ def test_a_group_has_one_verdict_one_marking_and_everybodys_points(
     }
     files = {f"{name}_assignsubmission_file_/tiny.ipynb": data for name, data in teams.items()}
     carry_out(folder, plan(folder, [pack(tmp_path / "m.zip", files)]))
-    result = grade_class(folder, sandbox=boxes().tier, workers=1, quiet=True)
+    result = grade_class(folder, sandbox=boxes().backend, workers=1, quiet=True)
     scores = {one.student: one.result.score for one in result.submissions}
     assert scores == {"jg1": 8, "ada": 8, "bob": 8, "cy": 0, "di": 0}
     assert len(list((folder.root / ".results").glob("*.json"))) == 2

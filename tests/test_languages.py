@@ -14,7 +14,7 @@ from autograder.cli.main import main
 from autograder.lms.canvas import canvas
 from autograder.lms.export import ExportError
 from autograder.lms.moodle import moodle
-from autograder.lms.standings import standings
+from autograder.lms.student_standings import standings
 from autograder.marking.grade_class import grade_class
 from autograder.tables import read_table
 
@@ -39,7 +39,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> ClassFolder:
     folder = ClassFolder.open(folder.root)
     hand_in(folder, "ada", solved(folder, why="Because."))
     hand_in(folder, "bob", solved(folder))
-    grade_class(folder, sandbox=boxes().tier, quiet=True)
+    grade_class(folder, sandbox=boxes().backend, quiet=True)
     give_by_hand(folder, "ada", 1.5)
     return folder
 

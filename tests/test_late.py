@@ -161,7 +161,7 @@ def test_a_timestamp_that_is_none_costs_nobody_a_verdict(tmp_path: Path) -> None
         path = hand_in(folder, who, solved(folder))
         (path.parent / "timestamp.txt").write_text(text)
     hand_in_at(folder, "zoe", 2 * DAY)
-    result = grade_class(folder, sandbox=boxes().tier, quiet=True)
+    result = grade_class(folder, sandbox=boxes().backend, quiet=True)
     assert not result.not_judged
     assert {who: one["total"] for who, one in entries(folder).items()} == {
         "ada": 8.0,
@@ -183,7 +183,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> ClassFolder:
     hand_in_at(folder, "bob", 10)
     hand_in_at(folder, "cleo", DAY + 5, why="Because.")
     hand_in(folder, "dan", solved(folder))  # nobody knows when
-    grade_class(folder, sandbox=boxes().tier, quiet=True)
+    grade_class(folder, sandbox=boxes().backend, quiet=True)
     return folder
 
 
@@ -245,7 +245,7 @@ def test_points_by_hand_count_and_an_extension_too(graded: ClassFolder) -> None:
 def test_without_due_dates_nobody_is_late(tmp_path: Path) -> None:
     folder = new(tmp_path)
     hand_in(folder, "ada", b"")
-    grade_class(folder, sandbox=boxes().tier, quiet=True)
+    grade_class(folder, sandbox=boxes().backend, quiet=True)
     (found,) = entries(folder).values()
     assert (found["late_minutes"], found["penalty"], found["total"]) == (None, 0.0, 0.0)
 
@@ -254,7 +254,7 @@ def test_without_due_dates_nobody_is_late(tmp_path: Path) -> None:
 def test_nbgraders_own_button_takes_the_same_off(tmp_path: Path) -> None:
     folder = dated(new(tmp_path))
     with (folder.root / "nbgrader_config.py").open("a") as config:
-        config.write(f'c.EngineExporter.sandbox = "{boxes().tier}"\n')
+        config.write(f'c.EngineExporter.sandbox = "{boxes().backend}"\n')
     hand_in_at(folder, "cleo", DAY + 5)
     assert press(folder, "autograde", "cleo")["success"]
     with Gradebook(folder.db_url) as gradebook:
@@ -281,5 +281,5 @@ def test_mistakes_in_class_toml_are_named_before_anything_is_written(
     path.write_text(path.read_text().replace(old, new_text, 1))
     hand_in(folder, "ada", b"")
     with pytest.raises(WrongUse, match=says):
-        grade_class(ClassFolder.open(folder.root), sandbox=boxes().tier, quiet=True)
+        grade_class(ClassFolder.open(folder.root), sandbox=boxes().backend, quiet=True)
     assert not (folder.root / "grades.json").exists()

@@ -25,8 +25,8 @@ from autograder.classroom.grades_file import GradedSubmission
 from autograder.classroom.hand_ins import task_in_class
 from autograder.cli.main import main
 from autograder.grade.cluster import SchedulerError, believed
-from autograder.grade.kept import Results, as_text
 from autograder.grade.result import Result
+from autograder.grade.result_cache import Results, as_text
 from autograder.grade.task import Task
 from autograder.marking.grade_class import grade_class
 from autograder.marking.progress import Progress
@@ -72,7 +72,7 @@ def told(progress_text: str) -> list[str]:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[ClassFolder, dict[str, Any]]:
     folder = new(tmp_path_factory.mktemp("undisturbed"))
     fill(folder)
-    grade_class(folder, workers=1, sandbox=boxes().tier, quiet=True)
+    grade_class(folder, workers=1, sandbox=boxes().backend, quiet=True)
     return folder, everything(folder)
 
 
@@ -80,7 +80,7 @@ def test_two_workers_come_to_the_same(
     undisturbed: tuple[ClassFolder, dict[str, Any]],
 ) -> None:
     folder, expected = undisturbed
-    grade_class(folder, workers=2, sandbox=boxes().tier, again=True, quiet=True)
+    grade_class(folder, workers=2, sandbox=boxes().backend, again=True, quiet=True)
     assert everything(folder) == expected
 
 
@@ -93,7 +93,7 @@ def test_what_did_not_change_is_not_run_again(
         raise AssertionError("graded again")
 
     monkeypatch.setattr("autograder.marking.grade_class.judge", never)
-    result = grade_class(folder, sandbox=boxes().tier, quiet=True)
+    result = grade_class(folder, sandbox=boxes().backend, quiet=True)
     assert f"{STUDENTS} kept from an earlier run" in result.summary
     assert everything(folder) == expected
 
@@ -104,7 +104,7 @@ def test_a_damaged_kept_verdict_is_made_again(
     folder, expected = undisturbed
     for number, path in enumerate(sorted((folder.root / ".results").glob("*.json"))):
         path.write_text(["", "{}", "[1", '{"score": 1000}'][number % 4])
-    grade_class(folder, workers=1, sandbox=boxes().tier, quiet=True)
+    grade_class(folder, workers=1, sandbox=boxes().backend, quiet=True)
     assert everything(folder) == expected
 
 
@@ -115,7 +115,7 @@ def test_killed_at_any_moment_and_run_again(
     """Some times kill -9 at a random moment; then one run to the end."""
     folder, expected = undisturbed
     command = [sys.executable, "-m", "autograder.cli.main", "grade", str(folder.root)]
-    command += ["--workers", "1", "--sandbox", boxes().tier]
+    command += ["--workers", "1", "--sandbox", boxes().backend]
     rng = random.Random(time.time_ns())
     started = time.monotonic()
     subprocess.run([*command, "--again"], check=True, capture_output=True)
@@ -176,7 +176,7 @@ def test_a_worker_that_dies_costs_one_verdict(tmp_path: Path) -> None:
     marked = solved(folder, why="end this worker")
     hand_in(folder, "student1", marked)
     command = [sys.executable, "-m", "autograder.cli.main", "grade", str(folder.root)]
-    command += ["--workers", "2", "--sandbox", boxes().tier]
+    command += ["--workers", "2", "--sandbox", boxes().backend]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
@@ -235,7 +235,7 @@ def test_a_dask_cluster_comes_to_the_same(
     folder, expected = undisturbed
     cluster.join()
     cluster.join()
-    grade_class(folder, scheduler=cluster.address, sandbox=boxes().tier, again=True, quiet=True)
+    grade_class(folder, scheduler=cluster.address, sandbox=boxes().backend, again=True, quiet=True)
     assert everything(folder) == expected
 
 
@@ -286,7 +286,7 @@ def test_what_a_worker_sends_is_looked_at(
     undisturbed: tuple[ClassFolder, dict[str, Any]],
 ) -> None:
     folder, _ = undisturbed
-    task = task_in_class(folder, "student0", folder.bundle(LESSON), boxes().tier)
+    task = task_in_class(folder, "student0", folder.bundle(LESSON), boxes().backend)
     result = Results(folder.root / ".results").find(task.key)
     assert result is not None
     assert believed(as_text(result), task) == result
@@ -314,7 +314,7 @@ def test_a_dask_worker_that_is_killed_and_one_that_joins_late(
     folder, expected = undisturbed
     first = cluster.join()
     command = [sys.executable, "-m", "autograder.cli.main", "grade", str(folder.root), "--again"]
-    command += ["--scheduler", cluster.address, "--sandbox", boxes().tier]
+    command += ["--scheduler", cluster.address, "--sandbox", boxes().backend]
     with subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as grading:
@@ -438,7 +438,7 @@ def test_quiet_is_quiet(
     undisturbed: tuple[ClassFolder, dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder, _ = undisturbed
-    assert main(["grade", str(folder.root), "--quiet", "--sandbox", boxes().tier]) == 0
+    assert main(["grade", str(folder.root), "--quiet", "--sandbox", boxes().backend]) == 0
     captured = capsys.readouterr()
     assert captured.err == ""
     assert "student0" in captured.out  # the table

@@ -47,7 +47,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> ClassFolder:
     for who in (*STUDENTS, "zoe"):
         hand_in(folder, who, solved(folder, why=f"Because $x^2$ <b>says</b> number {len(who)}."))
     hand_in(folder, "eve", solved(folder))
-    grade_class(folder, sandbox=boxes().tier, quiet=True)
+    grade_class(folder, sandbox=boxes().backend, quiet=True)
     return folder
 
 

@@ -17,7 +17,7 @@ from autograder.course.lessons import Course, Lesson
 from autograder.diagnose import catalogue, matrix
 from autograder.diagnose.lock import LOCK_FILE, Lock, LockError
 from autograder.diagnose.matrix import MAKE_VALUES, Matrix
-from autograder.diagnose.result_cache import ResultCache
+from autograder.diagnose.matrix_cache import ResultCache
 
 from .conftest import COURSE
 from .tiny import MISCONCEPTIONS, tiny_course

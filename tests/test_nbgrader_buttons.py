@@ -40,7 +40,7 @@ def tiny_class(tmp_path: Path) -> ClassFolder:
     """A class in which grading is as confined as this machine allows."""
     folder = new(tmp_path)
     with (folder.root / "nbgrader_config.py").open("a") as config:
-        config.write(f'c.EngineExporter.sandbox = "{boxes().tier}"\n')
+        config.write(f'c.EngineExporter.sandbox = "{boxes().backend}"\n')
     return folder
 
 
@@ -88,7 +88,7 @@ def test_nbgrader_autograde_is_autograder_grade(tmp_path: Path) -> None:
     (theirs.root / "class.toml").write_text(text.replace(old, seed))
     for folder in (ours, theirs):
         hand_in_a_class(folder)
-    grade_class(ours, workers=1, sandbox=boxes().tier, quiet=True)
+    grade_class(ours, workers=1, sandbox=boxes().backend, quiet=True)
 
     # One student, then the class: a broken notebook stops nobody.
     ran = nbgrader(theirs, "autograde", LESSON, "--student", "bob")
@@ -149,7 +149,7 @@ def test_generate_feedback_writes_our_pages(tmp_path: Path) -> None:
     folder = tiny_class(tmp_path)
     hand_in(folder, "ada", solved(folder, why="Because."))
     hand_in(folder, "bob", solved(folder, double="def double(x):\n    return x + x\n"))
-    grade_class(folder, workers=1, sandbox=boxes().tier, quiet=True)
+    grade_class(folder, workers=1, sandbox=boxes().backend, quiet=True)
     before = {student: files(folder, student)[1] for student in ("ada", "bob")}
     give_by_hand(folder, "ada", 2.5)
     (folder.root / "feedback" / "bob" / LESSON / "tiny.html").unlink()
@@ -174,7 +174,7 @@ def test_generate_feedback_writes_our_pages(tmp_path: Path) -> None:
 def test_without_a_sandbox_nothing_is_graded_or_removed(tmp_path: Path) -> None:
     folder = tiny_class(tmp_path)
     hand_in(folder, "ada", solved(folder))
-    grade_class(folder, workers=1, sandbox=boxes().tier, quiet=True)
+    grade_class(folder, workers=1, sandbox=boxes().backend, quiet=True)
     before = files(folder, "ada")
     config = folder.root / "nbgrader_config.py"
     text = config.read_text()

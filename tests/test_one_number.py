@@ -17,7 +17,7 @@ from autograder.classroom.folder import ClassFolder
 from autograder.classroom.late import LateError, write_timestamp
 from autograder.cli.main import main
 from autograder.lms.export import plain
-from autograder.lms.standings import standings
+from autograder.lms.student_standings import standings
 from autograder.marking.grade_class import grade_class
 from autograder.marking.hand_back import write_pages
 
@@ -100,7 +100,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> ClassFolder:
         content = b"{" if who == "broken" else solved(folder, **why, **answers)
         path = hand_in(folder, who, content)
         write_timestamp(path.parent, DUE + timedelta(minutes=minutes.get(who, -5)))
-    grade_class(folder, sandbox=boxes().tier, quiet=True)
+    grade_class(folder, sandbox=boxes().backend, quiet=True)
     give_by_hand(folder, "right", 3.0)
     give_by_hand(folder, "late_marked", 2.0)
     write_pages(folder)
@@ -120,7 +120,7 @@ def test_grades_json_and_csv(graded: ClassFolder) -> None:
 
 
 def test_the_terminal(graded: ClassFolder, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["grade", str(graded.root), "--quiet", "--sandbox", boxes().tier]) == 0
+    assert main(["grade", str(graded.root), "--quiet", "--sandbox", boxes().backend]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     shown = {line[0]: line[1] for line in lines if len(line) == 2}
     for who, (total, to_mark) in EXPECTED.items():

@@ -12,7 +12,7 @@ import pytest
 from nbclient import NotebookClient
 
 from autograder.box.boxes import Boxes
-from autograder.box.sandbox import best_tier
+from autograder.box.sandbox import best_backend
 from autograder.build.beside import write_data
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.new_class import new_class
@@ -149,11 +149,11 @@ def test_without_the_library_a_build_keeps_what_is_known_of_mistakes(tmp_path: P
     assert catalogue.catalogue(lesson) == []
 
 
-def test_a_zygote_has_what_its_boxes_need_and_no_other_has_it() -> None:
+def test_a_fork_server_has_what_its_boxes_need_and_no_other_has_it() -> None:
     look = "import sys\nloaded = 'tabnanny' in sys.modules"
     for libraries in ((), ("tabnanny",)):
         with (
-            Boxes(best_tier(protections()), libraries) as boxes,
+            Boxes(best_backend(protections()), libraries) as boxes,
             contextlib.closing(boxes.start({})) as box,
         ):
             box.run(look, 20)

@@ -118,7 +118,7 @@ def test_a_class_whose_gradebook_is_in_postgresql(tmp_path: Path, db_url: str) -
     settings.write_text(f'db_url = "{db_url}"\n{settings.read_text()}')
     (made.root / "gradebook.db").unlink()
     with (made.root / "nbgrader_config.py").open("a") as config:
-        config.write(f'c.EngineExporter.sandbox = "{boxes().tier}"\n')
+        config.write(f'c.EngineExporter.sandbox = "{boxes().backend}"\n')
     folder = ClassFolder.open(made.root)
     assert folder.db_url == db_url
 
@@ -127,7 +127,7 @@ def test_a_class_whose_gradebook_is_in_postgresql(tmp_path: Path, db_url: str) -
     hand_in(folder, "ada", solved(folder, why="Because."))
     hand_in(folder, "bob", solved(folder, double="def double(x):\n    return x + x\n"))
     hand_in(folder, "dan", b"{ broken")
-    first = grade_class(folder, workers=1, sandbox=boxes().tier, quiet=True)
+    first = grade_class(folder, workers=1, sandbox=boxes().backend, quiet=True)
     assert not first.not_judged, first.not_judged[0].result.reason
     assert scores_in_gradebook(folder) == {"ada": 8.0, "bob": 7.0, "dan": 0.0}
 
@@ -135,7 +135,7 @@ def test_a_class_whose_gradebook_is_in_postgresql(tmp_path: Path, db_url: str) -
     give_by_hand(folder, "ada", 2.5)
     less = solved(folder, why="Because.", quadruple="def quadruple(x):\n    return x\n")
     hand_in(folder, "ada", less)
-    grade_class(folder, students=["ada"], sandbox=boxes().tier, quiet=True)
+    grade_class(folder, students=["ada"], sandbox=boxes().backend, quiet=True)
     hand_in(folder, "dan", solved(folder))
     in_class(folder, "autograde", LESSON, "--student", "dan", "--force")
     assert scores_in_gradebook(folder) == {"ada": 6.5, "bob": 7.0, "dan": 8.0}

@@ -43,10 +43,10 @@ def test_of_what_is_too_long_or_too_much_everything_may_be() -> None:
     function = "def f(): return y"
     assert not rebound_at([function, "x = 1"], [1])
     assert rebound_at([function, nested(19)], [1]) == {1}
-    long = f"x = '{'a' * reader.MOST_OF_A_CELL}'"
+    long = f"x = '{'a' * reader.MAX_OF_A_CELL}'"
     assert rebound_at([function, long], [1]) == {1}
     assert names_bound(long) == []
-    assert rebound_at([function] * (reader.MOST_OF_A_NOTEBOOK // 10), [1]) == {1}
+    assert rebound_at([function] * (reader.MAX_OF_A_NOTEBOOK // 10), [1]) == {1}
 
 
 def test_a_notebook_is_asked_about_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +64,6 @@ LINEAR = "students: possessive, so that no byte is looked at twice but where a c
 SHORT = "students and boxes: cut to some thousand characters before, and linear in them"
 WHO = {
     "grade/flags.py": SHORT,  # the words of flags: names of files and cells, each cut
-    "grade/grading.py": SHORT,  # a message, at most 4,000 characters
     "grade/picture_process.py": PICTURES,
     "grade/cell_names.py": READER,
     "grade/hidden_exceptions.py": READER,

@@ -42,7 +42,7 @@ def test_regrading_after_a_test_was_mended(
     hand_in(folder, "ada", solved(folder, why="Because."))
     negative = "def double(x):\n    return x + x\n"
     hand_in(folder, "bob", solved(folder, double=negative))
-    grade = ["grade", str(folder.root), "--quiet", "--sandbox", boxes().tier]
+    grade = ["grade", str(folder.root), "--quiet", "--sandbox", boxes().backend]
     assert main(grade) == 0
     give_by_hand(folder, "ada", 2.0)
     assert "not what they were" not in capsys.readouterr().out
@@ -58,7 +58,7 @@ def test_regrading_after_a_test_was_mended(
         .replace("a demonstration is not run", "a demonstration never runs")
     )
     again = ["grade", str(folder.root), "--mended", LESSON, "--quiet"]
-    again += ["--course", str(tmp_path / "course"), "--sandbox", boxes().tier]
+    again += ["--course", str(tmp_path / "course"), "--sandbox", boxes().backend]
     assert main(again) == 0
     out = capsys.readouterr().out
     assert "points that are not what they were" in out

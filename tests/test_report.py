@@ -319,7 +319,7 @@ def test_a_class_that_was_really_graded(tmp_path: Path) -> None:
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps(notebook_with(folder.bundle("01-tiny"), instead)))
     (folder.root / "submitted" / "cleo" / "01-tiny").mkdir(parents=True)
-    grade_class(folder, sandbox=boxes().tier, quiet=True)
+    grade_class(folder, sandbox=boxes().backend, quiet=True)
     about, entries = read_grades(folder)
     report = make_report(about, entries, seed=folder.seed)
     (numbers,) = report.assignments

@@ -129,7 +129,7 @@ def test_grading_a_class_with_a_roster(tmp_path: Path, capsys: pytest.CaptureFix
     )
     for student in ("ada", "zoe", "mallory"):
         hand_in(folder, student, solved(folder))
-    assert main(["grade", str(folder.root), "--quiet", "--sandbox", boxes().tier]) == 0
+    assert main(["grade", str(folder.root), "--quiet", "--sandbox", boxes().backend]) == 0
     out = capsys.readouterr().out
     assert "graded, but not on the roster: 1: mallory" in out
     assert "graded, but withdrawn: 1: zoe" in out
@@ -151,7 +151,7 @@ def test_grading_a_class_with_a_roster(tmp_path: Path, capsys: pytest.CaptureFix
     text = (folder.root / "roster.csv").read_text()
     text = text.replace("bob,Bob,B,,\n", "").replace("yan,Yan,Y,,withdrawn", "yan,Yan,Y,,")
     (folder.root / "roster.csv").write_text(text)
-    grade_class(ClassFolder.open(folder.root), sandbox=boxes().tier, quiet=True)
+    grade_class(ClassFolder.open(folder.root), sandbox=boxes().backend, quiet=True)
     assert set(entries(folder)) == {"ada", "yan", "zoe", "mallory"}
 
 
@@ -163,7 +163,7 @@ def test_nobody_is_missing_before_the_due_date(tmp_path: Path) -> None:
     hand_in(folder, "ada", b"")
     for date, missing in (("2999-01-01", set()), ("2020-01-01", {"bob"})):
         settings.write_text(text.replace("[due]", f'[due]\n"{LESSON}" = {date}T00:00:00Z'))
-        result = grade_class(ClassFolder.open(folder.root), sandbox=boxes().tier, quiet=True)
+        result = grade_class(ClassFolder.open(folder.root), sandbox=boxes().backend, quiet=True)
         assert {one.student for one in result.submissions} == {"ada"} | missing
 
 

@@ -388,7 +388,7 @@ def test_the_kernel_holds_a_box_to_its_memory_between_two_looks(
 ) -> None:
     if why := why_not_confined():
         pytest.skip(why)
-    with Boxes(BUBBLEWRAP) as confined:  # its zygote joins the group that there is now
+    with Boxes(BUBBLEWRAP) as confined:  # its fork server joins the group that there is now
         _held_by_the_kernel(confined, monkeypatch)
 
 
@@ -411,7 +411,7 @@ def _held_by_the_kernel(confined: Boxes, monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(BoxDied, match="memory"):
         box.run(in_children, SECONDS)
         box.run("pass", SECONDS)
-    with confined.start({}) as box:  # the zygote lives, and the limit is this box's
+    with confined.start({}) as box:  # the fork server lives, and the limit is this box's
         assert inside(box, "return len(bytearray(900 * 2**20))") == 900 * 2**20
 
 
@@ -428,7 +428,7 @@ def kernel_files(folder: Path, own: str, mount: str) -> tuple[Path, Path]:
     return mounts, cgroup
 
 
-def test_a_unit_that_systemd_delegated_gives_each_zygote_a_group(
+def test_a_unit_that_systemd_delegated_gives_each_fork_server_a_group(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Version 2, as files: the kernel's own behaviour is not tried here."""
@@ -537,7 +537,7 @@ def test_without_bubblewrap_grading_refuses_and_says_what_to_do(
     assert "--sandbox none" in capsys.readouterr().err
     assert main(["doctor"]) == 3
     assert "NO   bubblewrap is installed" in capsys.readouterr().out
-    assert main(["doctor", "--tier"]) == 0
+    assert main(["doctor", "--backend"]) == 0
     assert capsys.readouterr().out.strip() == NONE
     monkeypatch.setattr("tests.submissions.protections", examine)
     assert "not so: bubblewrap is installed (install it: apt-get" in why_not_confined()
@@ -551,12 +551,12 @@ def test_without_bubblewrap_grading_refuses_and_says_what_to_do(
 
 @pytest.mark.slow
 def test_nothing_outlives_a_grader_that_is_killed(tmp_path: Path) -> None:
-    """Zygote and box end when the process that holds them is gone."""
+    """ForkServer and box end when the process that holds them is gone."""
     mark = f"outlives-{os.getpid()}"
-    tier = boxes().tier
+    backend = boxes().backend
     code = (
         "import os, signal\nfrom autograder.box.boxes import Boxes\n"
-        f"box = Boxes({tier!r}).start({{}})\n"
+        f"box = Boxes({backend!r}).start({{}})\n"
         f"name = 'import ctypes; ctypes.CDLL(None).prctl(15, b\"{mark[:15]}\")'\n"
         f"assert box.run(name, {SECONDS}).error is None\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -599,13 +599,13 @@ def test_a_trial_that_ran_out_of_time_is_not_taken_for_no_sandbox(
         choose("auto")
     assert main(["doctor"]) == 3
     assert "?    a box can be confined" in capsys.readouterr().out
-    assert main(["doctor", "--tier"]) == 3
+    assert main(["doctor", "--backend"]) == 3
     captured = capsys.readouterr()
     assert captured.out == "", "none would say that there is no sandbox"
     assert "run the same command again" in captured.err
     assert main(["doctor", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert (told["tier"], told["protections"][-1]["works"]) == (None, None)
+    assert (told["backend"], told["protections"][-1]["works"]) == (None, None)
     monkeypatch.setattr("tests.submissions.protections", examine)
     with pytest.raises(NoSandbox, match="could not be tried"):
         why_not_confined()

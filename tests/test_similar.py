@@ -14,7 +14,7 @@ from autograder.classroom.folder import ClassFolder
 from autograder.cli.main import main
 from autograder.limited_process import TooMuch
 from autograder.report import similar as similar_module
-from autograder.report.similar import MOST_CHARACTERS, SimilarError, alike, compared
+from autograder.report.similar import MAX_CHARACTERS, SimilarError, alike, compared
 
 from .classes import LESSON, hand_in, new, solved
 
@@ -104,11 +104,11 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
 
 def test_a_huge_submission_is_compared_in_what_somebody_wrote_by_hand() -> None:
     """Comparing it whole would take hours, and nobody else's code would be looked at."""
-    huge = "x = 1\n" * MOST_CHARACTERS
+    huge = "x = 1\n" * MAX_CHARACTERS
     assert compared([GIVEN, huge, OWN]) == [GIVEN, OWN]
     assert compared([GIVEN, OWN]) == [GIVEN, OWN]
     many = ["y = 2\n" * 1000] * 2000
-    assert sum(map(len, compared(many))) <= MOST_CHARACTERS
+    assert sum(map(len, compared(many))) <= MAX_CHARACTERS
 
 
 def test_code_that_is_too_much_to_read_costs_its_own_place_only(

@@ -19,7 +19,7 @@ from autograder.course.lessons import Lesson
 from autograder.diagnose.catalogue import graded_cells, made_from, released
 from autograder.diagnose.lock import Lock
 from autograder.diagnose.matrix import Matrix
-from autograder.diagnose.result_cache import ResultCache
+from autograder.diagnose.matrix_cache import ResultCache
 
 from .conftest import COURSE, SHARD, SHARDS, sampled
 from .submissions import graded, max_points, notebook_with, points

@@ -21,11 +21,11 @@ from autograder.classroom.grades_file import read_grades
 from autograder.cli.main import main
 from autograder.course.bundle import Bundle
 from autograder.grade.submission import find_notebook, parse
-from autograder.lms.collect import carry_out, plan
+from autograder.lms.collecting import carry_out, plan
 from autograder.marking.by_question import Marking
 from autograder.marking.formgrader import markdown_with_formulas
 from autograder.notebooks import grade_id
-from autograder.report.needs_an_eye import need_an_eye
+from autograder.report.review_queue import need_an_eye
 
 from .classes import LESSON, hand_in, new, pack, solved
 from .submissions import as_bytes, graded, notebook_with, points

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.authors import mutants
-from autograder.authors.mutants import Counted, _changed_again, _count_mutant, _count_unseen
+from autograder.authors import mutation_score
+from autograder.authors.mutation_score import Counted, _changed_again, _count_mutant, _count_unseen
 from autograder.course.implementations import Implementation
 from autograder.diagnose.diagnosis import Mistake
 from autograder.diagnose.matrix import Matrix
@@ -59,7 +59,7 @@ def test_changes_of_wrong_answers_are_of_many_of_them() -> None:
 def test_a_changed_answer_that_does_not_end_is_stopped_and_not_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mutants, "_time_limit", partial(mutants._time_limit, 0.2))
+    monkeypatch.setattr(mutation_score, "_time_limit", partial(mutation_score._time_limit, 0.2))
     endless = Implementation("double", "own", "def double(x):\n    while True:\n        x + x\n")
     counted = Counted("double")
     with Matrix(tiny_course(tmp_path).lesson("01")) as matrix:

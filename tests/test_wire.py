@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autograder.box import wire
-from autograder.box.caps import MOST_KEY_NODES, MOST_KEYS, MOST_NODES, ProtocolError
+from autograder.box.caps import MAX_KEY_NODES, MAX_KEYS, MAX_NODES, ProtocolError
 from autograder.box.decoding import Foreign
 from autograder.box.wire import decode, encode
 
@@ -127,7 +127,7 @@ def test_other_types_do_not_travel(value: object) -> None:
 def test_caps_are_kept() -> None:
     endless: list[object] = []
     endless.append(endless)
-    for value in (endless, [None] * (MOST_NODES + 1), 10**5000):
+    for value in (endless, [None] * (MAX_NODES + 1), 10**5000):
         with pytest.raises(ProtocolError):
             encode(value)
 
@@ -231,23 +231,23 @@ def test_only_short_ascii_strings_and_small_ints_stand_in_the_tree() -> None:
     for number in (2**53 + 1, -(2**60), 10**400):
         with pytest.raises(ProtocolError, match="too large for its place"):
             decode(frame_of(number))
-    many = {str(number): None for number in range(MOST_KEYS + 1)}
+    many = {str(number): None for number in range(MAX_KEYS + 1)}
     with pytest.raises(ProtocolError, match="keys"):
         decode(frame_of(many))
 
 
 def test_keys_that_all_have_one_hash_are_few_and_short() -> None:
     """To put them together each is compared with all before it, up to where they differ."""
-    many = [["int", str(number * (2**61 - 1))] for number in range(MOST_KEYS + 1)]
+    many = [["int", str(number * (2**61 - 1))] for number in range(MAX_KEYS + 1)]
     with pytest.raises(ProtocolError, match="keys"):
         decode(frame_of(["set", many]))
-    assert len(decode(frame_of(["set", many[:-1]]))) == MOST_KEYS
-    long = ["tuple", [None] * MOST_KEY_NODES]
+    assert len(decode(frame_of(["set", many[:-1]]))) == MAX_KEYS
+    long = ["tuple", [None] * MAX_KEY_NODES]
     for tree in (["set", [long]], ["dict", [[long, None]]]):
         with pytest.raises(ProtocolError, match="a key of more than"):
             decode(frame_of(tree))
     with pytest.raises(ProtocolError, match="a key of more than"):
-        encode({(None,) * MOST_KEY_NODES: None})
+        encode({(None,) * MAX_KEY_NODES: None})
 
 
 def test_a_frame_for_which_there_is_no_memory_is_a_protocol_error(

@@ -22,7 +22,7 @@ from autograder.diagnose.plain_run import PlainRun
 from lesson_kit.checks import assert_close
 
 #: Values of one argument that a line shows.
-MOST_VALUES = 12
+MAX_VALUES = 12
 
 
 @dataclass
@@ -104,7 +104,7 @@ def _marks(value: np.ndarray | torch.Tensor) -> Iterator[str]:
 
 
 def _counted(counter: Counter[str]) -> str:
-    said = [f"{what} ({number})" for what, number in counter.most_common(MOST_VALUES)]
+    said = [f"{what} ({number})" for what, number in counter.most_common(MAX_VALUES)]
     more = len(counter) - len(said)
     return ", ".join(said) + (f", and {more} more" if more else "")
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from autograder.authors.own_results import unsaid_own_results
 from autograder.authors.processor_bound import processor_bound
+from autograder.authors.self_consistency import unsaid_own_results
 from autograder.course.implementations import alternatives, misconceptions
 from autograder.course.lessons import Lesson
 from autograder.diagnose.catalogue import catalogue, graded_cells, look_alike
@@ -30,7 +30,7 @@ from autograder.notebooks import HIDDEN, SETUP, exercise_of, nbgrader_metadata, 
 from lesson_kit import checks
 
 #: Of the rows of weights that a lesson's checks compare, this many may be nearly one-hot.
-MOST_SATURATED = 0.8
+MAX_SATURATED = 0.8
 
 _SOLUTION = re.compile(r"^([ \t]*)[^\n]*### BEGIN SOLUTION.*?### END SOLUTION[^\n]*$", re.S | re.M)
 #: An argument that a docstring gives as a square: its two sizes cannot differ.
@@ -217,7 +217,7 @@ def _on_solutions(run: PlainRun, chosen: Sequence[str], seed: int) -> Iterator[s
         yield from _equal_sizes(exercise, run.lesson.exercises[exercise], calls)
         rows = [row for array in weights for row in array if not np.isin(row, (0.0, 1.0)).all()]
         saturated = sum(float(np.max(row)) > 0.99 for row in rows)
-        if rows and saturated > MOST_SATURATED * len(rows):
+        if rows and saturated > MAX_SATURATED * len(rows):
             yield (
                 f"{exercise}: {saturated} of {len(rows)} rows of weights in its checks are nearly "
                 "one-hot; a wrong scale or axis would pass, so use scores of order 1"

@@ -18,9 +18,9 @@ from typing import Any
 from autograder.box import channel
 from autograder.box.caps import ProtocolError
 from autograder.box.confinement import BoxLimits
-from autograder.box.inside import MOST_ERROR_TEXT, MOST_OUTPUT
+from autograder.box.inside import MAX_ERROR_TEXT, MAX_OUTPUT
 from autograder.box.patience import Patience
-from autograder.box.sandbox import NoSandbox, Zygote
+from autograder.box.sandbox import ForkServer, NoSandbox
 from autograder.text import plain, plain_line
 
 #: Seconds a fresh box may take until it is ready: a fork, on a busy machine.
@@ -30,17 +30,17 @@ START_SECONDS = 60.0
 STATUS_SECONDS = 10.0
 
 #: Bytes that the processes of a box may take together.
-MOST_MEMORY = BoxLimits().memory
+MAX_MEMORY = BoxLimits().memory
 
 
 #: Answers what a box asks while it works: plain data from plain data.
 Helper = Callable[[Any], dict[str, Any]]
 
 #: Things that one cell is told to have changed.
-MOST_CHANGED = 5
+MAX_CHANGED = 5
 
 #: Questions that a box may ask while it works on one request.
-MOST_CALLS = 5_000
+MAX_CALLS = 5_000
 
 
 class BoxFailure(BaseException):
@@ -107,12 +107,12 @@ class Box:
     """One running box. Use it as a context manager, or call :meth:`close`."""
 
     def __init__(
-        self, zygote: Zygote, files: dict[str, bytes], most_memory: int = MOST_MEMORY
+        self, fork_server: ForkServer, files: dict[str, bytes], most_memory: int = MAX_MEMORY
     ) -> None:
-        """Fork a box; the one before of the same zygote ends.
+        """Fork a box; the one before of the same fork server ends.
 
         Args:
-            zygote: what it is forked from.
+            fork_server: what it is forked from.
             files: what lies beside the notebook.
             most_memory: bytes that its processes may take together.
 
@@ -120,20 +120,20 @@ class Box:
             BoxFailure: it did not become ready.
         """
         mine, its = socket.socketpair()
-        self._begin(zygote, mine, most_memory)
-        zygote.fork(its.fileno(), most_memory)
+        self._begin(fork_server, mine, most_memory)
+        fork_server.fork(its.fileno(), most_memory)
         its.close()
         self._ask({"op": "enter", "files": files}, START_SECONDS)
 
-    def _begin(self, zygote: Zygote, mine: socket.socket, most_memory: int) -> None:
-        self._zygote = zygote
+    def _begin(self, fork_server: ForkServer, mine: socket.socket, most_memory: int) -> None:
+        self._fork_server = fork_server
         self._channel = mine
         self._most_memory = most_memory
         self._count = 0
         self._next_look = time.monotonic() + channel.WATCH_SECONDS
         self._ended = False
         self._helper: Helper | None = None
-        self.patience = Patience(zygote.taken)
+        self.patience = Patience(fork_server.taken)
         #: For a snapshot: the box that it was taken of, and the how manieth it is.
         self._taken_of: tuple[Box, int] | None = None
         self._snapshots = 0
@@ -151,8 +151,8 @@ class Box:
             self._channel.close()
             if self._taken_of is not None:
                 return  # it ends with the box that it was taken of
-            with contextlib.suppress(NoSandbox, OSError):  # the zygote ended with it
-                self._zygote.end_box()
+            with contextlib.suppress(NoSandbox, OSError):  # the fork server ended with it
+                self._fork_server.end_box()
 
     @property
     def ended(self) -> bool:
@@ -206,12 +206,12 @@ class Box:
             mine.close()
             return None
         taken = Box.__new__(Box)
-        taken._begin(self._zygote, mine, self._most_memory)
+        taken._begin(self._fork_server, mine, self._most_memory)
         taken._taken_of = self, self._snapshots
         self._snapshots += 1
         return taken
 
-    def stand_in(self, name: str, kind: str, helper: Helper, seconds: float) -> Reply:
+    def put_proxy(self, name: str, kind: str, helper: Helper, seconds: float) -> Reply:
         """Bind one of the student's names to what asks the grader when it is called.
 
         Args:
@@ -235,8 +235,8 @@ class Box:
             asked = 0
             while self._helper is not None and isinstance(answer, dict) and "ask" in answer:
                 asked += 1
-                if asked > MOST_CALLS:
-                    raise ProtocolError(f"more than {MOST_CALLS} calls of the course's own code")
+                if asked > MAX_CALLS:
+                    raise ProtocolError(f"more than {MAX_CALLS} calls of the course's own code")
                 answer = self._exchange(self._helper(answer["ask"]), strict=False)
             # The id may be anything, also an array that has no truth value.
             if not isinstance(answer, dict) or type(number := answer.get("id")) is not int:
@@ -256,11 +256,11 @@ class Box:
             raise
         output = answer.get("output", "")
         # The box keeps to this length itself, as long as it is what we started.
-        output = plain(output, MOST_OUTPUT + 100) if isinstance(output, str) else ""
+        output = plain(output, MAX_OUTPUT + 100) if isinstance(output, str) else ""
         if answer.get("missing") is True:
             return Reply(missing=True, output=output)
         raised, changed = answer.get("error"), answer.get("changed")
-        changed = changed[:MOST_CHANGED] if isinstance(changed, list) else ()
+        changed = changed[:MAX_CHANGED] if isinstance(changed, list) else ()
         told = tuple(plain_line(text, 80) for text in changed if isinstance(text, str))
         if raised is None:
             return Reply(value=answer.get("value"), output=output, changed=told)
@@ -280,11 +280,11 @@ class Box:
         works."""
         if time.monotonic() < self._next_look:
             return
-        taken = self._zygote.memory(enough=self._most_memory)
+        taken = self._fork_server.memory(enough=self._most_memory)
         self._next_look = time.monotonic() + channel.WATCH_SECONDS
         if self.patience.is_over():
             raise channel.Late
-        if taken > self._most_memory or self._zygote.ran_out:
+        if taken > self._most_memory or self._fork_server.ran_out:
             self.close()
             raise BoxDied(self._too_much())
 
@@ -298,13 +298,13 @@ class Box:
         status: int | None
         try:
             if self._taken_of is None:
-                status = self._zygote.end_box(hung_up=True)
+                status = self._fork_server.end_box(hung_up=True)
             else:
                 status = self._status()
         except (NoSandbox, OSError, BoxFailure):
             status = None
         with contextlib.suppress(OSError):
-            if self._zygote.ran_out:
+            if self._fork_server.ran_out:
                 return self._too_much()
         if status is None:
             return "it ended, and all around it"
@@ -337,9 +337,9 @@ def _box_error(error: Any) -> BoxError:
     means = error.get("means") if isinstance(error, dict) else None
     return BoxError(
         kinds,
-        plain(text, MOST_ERROR_TEXT) if isinstance(text, str) else "",
+        plain(text, MAX_ERROR_TEXT) if isinstance(text, str) else "",
         by_hand,
-        plain_line(line, MOST_ERROR_TEXT) if isinstance(line, str) else "",
+        plain_line(line, MAX_ERROR_TEXT) if isinstance(line, str) else "",
         error.get("below") is True if isinstance(error, dict) else False,
-        plain_line(means, MOST_ERROR_TEXT) if isinstance(means, str) else "",
+        plain_line(means, MAX_ERROR_TEXT) if isinstance(means, str) else "",
     )

@@ -24,12 +24,12 @@ def user_of_boxes() -> int:
     return 100_000 + os.getpid()
 
 
-def zygote_command(
-    tier: str, descriptor: int, libraries: tuple[str, ...] = (), maps: UserMaps | None = None
+def fork_server_command(
+    backend: str, descriptor: int, libraries: tuple[str, ...] = (), maps: UserMaps | None = None
 ) -> list[str]:
-    """The command that starts a zygote on an inherited control socket, with further modules."""
-    confined = tier == BUBBLEWRAP
-    run = [sys.executable, "-I", "-m", "autograder.box.zygote", str(descriptor)]
+    """The command that starts a fork server on an inherited control socket, with more modules."""
+    confined = backend == BUBBLEWRAP
+    run = [sys.executable, "-I", "-m", "autograder.box.fork_server", str(descriptor)]
     run += ["confined", str(user_of_boxes())] if confined else ["free", "0"]
     run += libraries
     return [*bubblewrap(maps), "--", *run] if confined else run
@@ -48,7 +48,7 @@ def bubblewrap(maps: UserMaps | None = None) -> list[str]:
         command += maps.options
     elif os.getuid() != 0:  # else root stays outside one, so that boxes can become another user
         command.append("--unshare-user")
-    # The zygote, which runs no student code, makes namespaces for its children; the
+    # The fork server, which runs no student code, makes namespaces for its children; the
     # children give these up before student code runs.
     command += ["--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN"]
     if os.getuid() == 0:

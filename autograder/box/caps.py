@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 #: A frame's tree and buffers together, in bytes.
-MOST_BYTES = 64 * 2**20
+MAX_BYTES = 64 * 2**20
 #: A frame's JSON tree, in bytes.
-MOST_TREE_BYTES = 4 * 2**20
+MAX_TREE_BYTES = 4 * 2**20
 #: Containers inside containers.
-MOST_DEPTH = 32
+MAX_DEPTH = 32
 #: Values in one frame.
-MOST_NODES = 200_000
+MAX_NODES = 200_000
 #: Keys of dicts and items of sets in one frame: their hashes may all be the same, and then
 #: the time to put them together grows with the square.
-MOST_KEYS = 2_000
+MAX_KEYS = 2_000
 #: Values inside one of them, for the same reason: what is equal up to its end is compared long.
-MOST_KEY_NODES = 16
+MAX_KEY_NODES = 16
 #: Decimal digits of an int.
-MOST_DIGITS = 1_000
+MAX_DIGITS = 1_000
 #: Axes of an array.
-MOST_AXES = 16
+MAX_AXES = 16
 #: Characters of a string that stands in the tree; a longer one is a buffer.
-MOST_PLAIN = 100
+MAX_PLAIN = 100
 #: Ints up to here, and down to less than zero by as much, stand in the tree.
-MOST_PLAIN_INT = 2**53
+MAX_PLAIN_INT = 2**53
 
 
 class ProtocolError(Exception):
@@ -42,5 +42,5 @@ class Keys:
             ProtocolError: these are too many.
         """
         self.count += number
-        if self.count > MOST_KEYS:
-            raise ProtocolError(f"more than {MOST_KEYS} keys of dicts and items of sets")
+        if self.count > MAX_KEYS:
+            raise ProtocolError(f"more than {MAX_KEYS} keys of dicts and items of sets")

@@ -1,4 +1,4 @@
-"""A memory cgroup around a zygote and its box, where this machine grants one.
+"""A memory cgroup around a fork server and its box, where this machine grants one.
 
 The watch (:mod:`autograder.box.memory`) looks every fifth of a second and sees what ``/proc``
 shows. A memory cgroup is kept by the kernel, and counts all that it gives: pages, page tables,
@@ -25,7 +25,7 @@ _PREFIX = "autograder-"
 #: Where version 2 wants the processes of a unit that has groups below it: in a leaf.
 _LEAF = "autograder"
 
-#: Seconds that the processes of an ended zygote may take to leave its group.
+#: Seconds that the processes of an ended fork server may take to leave its group.
 _PATIENCE = 2.0
 
 

@@ -1,6 +1,6 @@
 """What a box's process does to itself before any student code runs in it.
 
-Called in a child of the zygote, inside bubblewrap: namespaces and file systems of its own,
+Called in a child of the fork server, inside bubblewrap: namespaces and file systems of its own,
 limits, no capabilities, and the seccomp filter. Each step raises when it fails; a box
 that is not confined is not used.
 """

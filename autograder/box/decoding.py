@@ -14,14 +14,14 @@ import numpy as np
 import torch
 
 from autograder.box.caps import (
-    MOST_AXES,
-    MOST_BYTES,
-    MOST_DEPTH,
-    MOST_DIGITS,
-    MOST_KEY_NODES,
-    MOST_NODES,
-    MOST_PLAIN,
-    MOST_PLAIN_INT,
+    MAX_AXES,
+    MAX_BYTES,
+    MAX_DEPTH,
+    MAX_DIGITS,
+    MAX_KEY_NODES,
+    MAX_NODES,
+    MAX_PLAIN,
+    MAX_PLAIN_INT,
     Keys,
     ProtocolError,
 )
@@ -51,7 +51,7 @@ class Decoder:
             ProtocolError: it is no tree, or too large.
         """
         self.nodes += 1
-        if self.nodes > MOST_NODES or depth > MOST_DEPTH:
+        if self.nodes > MAX_NODES or depth > MAX_DEPTH:
             raise ProtocolError("too many values or too deep")
         if tree is None or tree is True or tree is False:
             return tree
@@ -59,7 +59,7 @@ class Decoder:
         if kind is str:
             return _plain_string(tree)
         if kind is int:
-            if not -MOST_PLAIN_INT <= tree <= MOST_PLAIN_INT:
+            if not -MAX_PLAIN_INT <= tree <= MAX_PLAIN_INT:
                 raise ProtocolError("an int that is too large for its place")
             return tree
         if kind is dict:
@@ -84,8 +84,8 @@ class Decoder:
         """A key of a dict or an item of a set."""
         before = self.nodes
         value = self.decode(tree, depth)
-        if self.nodes - before > MOST_KEY_NODES:
-            raise ProtocolError(f"a key of more than {MOST_KEY_NODES} values")
+        if self.nodes - before > MAX_KEY_NODES:
+            raise ProtocolError(f"a key of more than {MAX_KEY_NODES} values")
         return value
 
     def _string(self, index: Any, depth: int) -> str:
@@ -95,7 +95,7 @@ class Decoder:
         return bytes(self._take(index))
 
     def _integer(self, digits: Any, depth: int) -> int:
-        if type(digits) is not str or not 0 < len(digits) <= MOST_DIGITS:
+        if type(digits) is not str or not 0 < len(digits) <= MAX_DIGITS:
             raise ProtocolError("an int without digits")
         return int(digits)
 
@@ -125,9 +125,9 @@ class Decoder:
         return {self._key(k, depth + 1): self.decode(v, depth + 1) for k, v in pairs}
 
     def _values(self, dtype: np.dtype[Any], shape: Any, index: Any) -> np.ndarray:
-        if type(shape) is not list or len(shape) > MOST_AXES:
+        if type(shape) is not list or len(shape) > MAX_AXES:
             raise ProtocolError("an array without a shape")
-        if not all(type(n) is int and 0 <= n <= MOST_BYTES for n in shape):
+        if not all(type(n) is int and 0 <= n <= MAX_BYTES for n in shape):
             raise ProtocolError("an array of an impossible shape")
         data = self._take(index)
         if math.prod(shape) * dtype.itemsize != len(data):
@@ -179,6 +179,6 @@ _KINDS: dict[str, Callable[..., Any]] = {
 
 def _plain_string(text: str) -> str:
     """A string that stands in the tree: nothing of it is beyond ASCII, a lone surrogate neither."""
-    if len(text) > MOST_PLAIN or not text.isascii():
+    if len(text) > MAX_PLAIN or not text.isascii():
         raise ProtocolError("a string that is none of those that stand in the tree")
     return text

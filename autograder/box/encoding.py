@@ -8,14 +8,14 @@ import numpy as np
 import torch
 
 from autograder.box.caps import (
-    MOST_AXES,
-    MOST_BYTES,
-    MOST_DEPTH,
-    MOST_DIGITS,
-    MOST_KEY_NODES,
-    MOST_NODES,
-    MOST_PLAIN,
-    MOST_PLAIN_INT,
+    MAX_AXES,
+    MAX_BYTES,
+    MAX_DEPTH,
+    MAX_DIGITS,
+    MAX_KEY_NODES,
+    MAX_NODES,
+    MAX_PLAIN,
+    MAX_PLAIN_INT,
     Keys,
     ProtocolError,
 )
@@ -36,8 +36,8 @@ class Encoder:
 
     def _buffer(self, data: bytes) -> int:
         self.size += len(data)
-        if self.size > MOST_BYTES:
-            raise ProtocolError(f"more than {MOST_BYTES} bytes")
+        if self.size > MAX_BYTES:
+            raise ProtocolError(f"more than {MAX_BYTES} bytes")
         self.buffers.append(data)
         return len(self.buffers) - 1
 
@@ -55,22 +55,22 @@ class Encoder:
             ProtocolError: it does not travel, or is too large.
         """
         self.nodes += 1
-        if self.nodes > MOST_NODES:
-            raise ProtocolError(f"more than {MOST_NODES} values")
-        if depth > MOST_DEPTH:
-            raise ProtocolError(f"nested deeper than {MOST_DEPTH}")
+        if self.nodes > MAX_NODES:
+            raise ProtocolError(f"more than {MAX_NODES} values")
+        if depth > MAX_DEPTH:
+            raise ProtocolError(f"nested deeper than {MAX_DEPTH}")
         kind = type(value)
         if value is None or kind is bool:
             return value
         if kind is str or kind is np.str_:
-            if len(value) <= MOST_PLAIN and value.isascii():
+            if len(value) <= MAX_PLAIN and value.isascii():
                 return str(value)
             return ["str", self._buffer(value.encode("utf-8", "surrogatepass"))]
         if kind is int:
-            if -MOST_PLAIN_INT <= value <= MOST_PLAIN_INT:
+            if -MAX_PLAIN_INT <= value <= MAX_PLAIN_INT:
                 return value
-            if value.bit_length() > MOST_DIGITS * 3:
-                raise ProtocolError(f"an int of more than {MOST_DIGITS} digits")
+            if value.bit_length() > MAX_DIGITS * 3:
+                raise ProtocolError(f"an int of more than {MAX_DIGITS} digits")
             return ["int", str(value)]
         if kind is float:
             return ["float", value.hex()]
@@ -96,7 +96,7 @@ class Encoder:
 
     def _mapping(self, pairs: list[tuple[Any, Any]], depth: int) -> Any:
         self.keys.add(len(pairs))
-        if all(type(k) is str and len(k) <= MOST_PLAIN and k.isascii() for k, _ in pairs):
+        if all(type(k) is str and len(k) <= MAX_PLAIN and k.isascii() for k, _ in pairs):
             return {k: self.encode(v, depth + 1) for k, v in pairs}
         return ["dict", [[self._key(k, depth + 1), self.encode(v, depth + 1)] for k, v in pairs]]
 
@@ -104,15 +104,15 @@ class Encoder:
         """A key of a dict or an item of a set."""
         before = self.nodes
         tree = self.encode(value, depth)
-        if self.nodes - before > MOST_KEY_NODES:
-            raise ProtocolError(f"a key of more than {MOST_KEY_NODES} values")
+        if self.nodes - before > MAX_KEY_NODES:
+            raise ProtocolError(f"a key of more than {MAX_KEY_NODES} values")
         return tree
 
     def _array(self, value: np.ndarray) -> Any:
         name = _NAMES.get(value.dtype) or value.dtype.name  # this is slow, and knows byte orders
         if name not in NUMPY_DTYPES:
             return self._foreign(value, f" of dtype {name[:40]}")
-        if value.nbytes > MOST_BYTES or value.ndim > MOST_AXES:
+        if value.nbytes > MAX_BYTES or value.ndim > MAX_AXES:
             raise ProtocolError(f"an array of shape {value.shape} is too large")
         native = value.astype(NUMPY_DTYPES[name], copy=False)
         return ["array", name, list(value.shape), self._buffer(native.tobytes())]
@@ -121,7 +121,7 @@ class Encoder:
         name = TORCH_NAMES.get(value.dtype, "")
         if not name or value.layout is not torch.strided or value.device.type != "cpu":
             return self._foreign(value, f" ({value.dtype}, {value.layout}, {value.device})")
-        if value.numel() * value.element_size() > MOST_BYTES or value.ndim > MOST_AXES:
+        if value.numel() * value.element_size() > MAX_BYTES or value.ndim > MAX_AXES:
             raise ProtocolError(f"a tensor of shape {tuple(value.shape)} is too large")
         plain = value.detach()
         if plain.is_conj() or plain.is_neg():

@@ -42,8 +42,8 @@ from autograder.box.usual import own_copy
 from lesson_kit.evidence import raised_by_hand
 from lesson_kit.exceptions import in_a_cell, meaning
 
-MOST_OUTPUT = 20_000
-MOST_ERROR_TEXT = 2_000
+MAX_OUTPUT = 20_000
+MAX_ERROR_TEXT = 2_000
 
 #: What a probe's code is filed under.
 PROBE = "<probe>"
@@ -52,7 +52,7 @@ PROBE = "<probe>"
 class CappedText(io.TextIOBase):
     """A text stream that keeps the first ``limit`` characters and forgets the rest."""
 
-    def __init__(self, limit: int = MOST_OUTPUT) -> None:
+    def __init__(self, limit: int = MAX_OUTPUT) -> None:
         self.limit = limit
         self.parts: list[str] = []
         self.size = 0
@@ -93,11 +93,11 @@ class Inside:
         from traitlets.config import Config
 
         from autograder.box.imports import answer_imports
+        from autograder.box.reference_proxy import class_proxy, function_proxy
         from autograder.box.shell import shell
-        from autograder.box.stand_in import class_stand_in, function_stand_in
         from autograder.box.usual import Usual
 
-        self.stand_ins = {"class": class_stand_in, "function": function_stand_in}
+        self.proxies = {"class": class_proxy, "function": function_proxy}
         torch.set_num_threads(1)
         half = torch.ones(1, 1).half()
         half @ half  # has torch read /proc/cpuinfo, which a box has not
@@ -141,7 +141,7 @@ class Inside:
             elif request["op"] == "run plainly":
                 reply = self.run_plainly(request["source"])
             elif request["op"] == "stand in":
-                make = self.stand_ins[request["kind"]]
+                make = self.proxies[request["kind"]]
                 self.shell.user_ns[request["name"]] = make(request["name"], self.ask)
                 reply = {"value": None}
             else:
@@ -233,7 +233,7 @@ def _taken_from(descriptor: int) -> bytes:
     if not os.fstat(descriptor).st_size:
         return b""
     os.lseek(descriptor, 0, os.SEEK_SET)
-    words = os.read(descriptor, MOST_OUTPUT)
+    words = os.read(descriptor, MAX_OUTPUT)
     os.ftruncate(descriptor, 0)
     os.lseek(descriptor, 0, os.SEEK_SET)
     return words
@@ -247,7 +247,7 @@ def describe(error: BaseException) -> dict[str, Any]:
     """Type, base types, text and meaning of an exception, whether a cell raised it, in which line
     of a cell it arose, and whether in what that line calls of a probe's, as plain data."""
     try:
-        text = str(error)[:MOST_ERROR_TEXT]
+        text = str(error)[:MAX_ERROR_TEXT]
     except Exception:
         text = "(its text could not be read)"
     try:
@@ -274,7 +274,7 @@ def _line_of(error: BaseException) -> tuple[str, bool]:
     # Code of earlier lessons, which a line of this notebook calls, has no lines here.
     cells = [frame for frame in frames if frame.filename != PROBE and frame.line]
     own = [frame for frame in cells if frame.filename == cells[0].filename]
-    line = (own[-1].line or "")[:MOST_ERROR_TEXT] if own else ""
+    line = (own[-1].line or "")[:MAX_ERROR_TEXT] if own else ""
     return line, bool(own) and (frames[-1].filename == PROBE or len(own) < len(cells))
 
 

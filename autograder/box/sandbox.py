@@ -22,8 +22,8 @@ from autograder.box.bubblewrap import (
     NONE,
     box_environment,
     bubblewrap,
+    fork_server_command,
     user_of_boxes,
-    zygote_command,
 )
 from autograder.box.cgroup import MemoryGroup
 from autograder.box.confinement import BoxLimits
@@ -31,7 +31,7 @@ from autograder.box.memory import memory_below
 from autograder.box.patience import Taken, taken_below
 from autograder.box.user_namespace import maps_for
 
-#: Seconds until a zygote is ready: it imports torch.
+#: Seconds until a fork server is ready: it imports torch.
 START_SECONDS = 300.0
 
 #: Seconds that a trial of a protection may take, and may take when it is tried once more.
@@ -46,10 +46,10 @@ _RAN_OUT = (
 __all__ = [
     "BUBBLEWRAP",
     "NONE",
+    "ForkServer",
     "NoSandbox",
     "Protection",
-    "Zygote",
-    "best_tier",
+    "best_backend",
     "choose",
     "examine",
     "lacking",
@@ -118,7 +118,7 @@ def _try_import() -> Protection:
 
 
 def _try_confinement() -> Protection:
-    """Start bubblewrap as a zygote is started, and confine a process in it as a box is."""
+    """Start bubblewrap as a fork server is started, and confine a process in it as a box is."""
     name = "a box can be confined (namespaces, mounts, limits, user, filter)"
     code = (
         "import os, sys\n"
@@ -167,7 +167,7 @@ def lacking(protections: list[Protection]) -> str:
     return "; ".join(str(protection) for protection in protections if not protection.works)
 
 
-def best_tier(protections: list[Protection]) -> str:
+def best_backend(protections: list[Protection]) -> str:
     """``bubblewrap`` where every protection works, ``none`` where one is known to be lacking.
 
     Raises:
@@ -184,7 +184,7 @@ def best_tier(protections: list[Protection]) -> str:
 
 
 def choose(wanted: str) -> str:
-    """The tier for ``auto``, ``bubblewrap`` or ``none``.
+    """The backend for ``auto``, ``bubblewrap`` or ``none``.
 
     Raises:
         NoSandbox: the sandbox is wanted and does not work here.
@@ -192,7 +192,7 @@ def choose(wanted: str) -> str:
     if wanted == NONE:
         return NONE
     protections = examine()
-    if best_tier(protections) == NONE:
+    if best_backend(protections) == NONE:
         raise NoSandbox(
             f"student code cannot be confined on this machine: {lacking(protections)}. "
             "To grade without a sandbox, with submissions you trust, say --sandbox none."
@@ -200,14 +200,14 @@ def choose(wanted: str) -> str:
     return BUBBLEWRAP
 
 
-class Zygote:
-    """A running zygote: starts boxes in milliseconds, one at a time."""
+class ForkServer:
+    """A running fork server: starts boxes in milliseconds, one at a time."""
 
-    def __init__(self, tier: str, scratch: Path, libraries: tuple[str, ...] = ()) -> None:
+    def __init__(self, backend: str, scratch: Path, libraries: tuple[str, ...] = ()) -> None:
         """Start it and wait until it is ready.
 
         Args:
-            tier: ``bubblewrap`` or ``none``.
+            backend: ``bubblewrap`` or ``none``.
             scratch: the working folder of boxes that are not confined.
             libraries: modules to import beside those that every box has.
 
@@ -215,13 +215,13 @@ class Zygote:
             NoSandbox: it did not start; the message holds what it printed.
         """
         mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        confined = tier == BUBBLEWRAP
+        confined = backend == BUBBLEWRAP
         environment = {} if confined else box_environment(str(scratch))
         self.confined = confined
         self.scratch = scratch
         self._group = MemoryGroup.make() if confined else None
         maps = maps_for(user_of_boxes()) if confined else None
-        command = zygote_command(tier, its.fileno(), libraries, maps)
+        command = fork_server_command(backend, its.fileno(), libraries, maps)
         with contextlib.ExitStack() as stack:
             stack.callback(its.close)
             self.process = subprocess.Popen(
@@ -278,19 +278,19 @@ class Zygote:
         Args:
             hung_up: it is about to end by itself, so that its own status can be had.
         """
-        from autograder.box.zygote import STATUS
+        from autograder.box.fork_server import STATUS
 
         self.control.sendall(b"W" if hung_up else b"K")
         words = b""
         while len(words) < STATUS.size:
             more = self.control.recv(STATUS.size - len(words))
             if not more:
-                raise NoSandbox("the zygote ended")
+                raise NoSandbox("the fork server ended")
             words += more
         return int(STATUS.unpack(words)[0])
 
     def memory(self, enough: int = 0) -> int:
-        """Bytes that the box's processes hold, less what the zygote holds.
+        """Bytes that the box's processes hold, less what the fork server holds.
 
         Args:
             enough: a rough figure will do while it is below this; the exact one costs the
@@ -324,7 +324,7 @@ class Zygote:
         return self._group is not None and self._group.ended_some() > self._ended_before
 
     def close(self) -> None:
-        """End the zygote and whatever it started."""
+        """End the fork server and whatever it started."""
         self.control.close()
         self.process.kill()
         self.process.communicate()

@@ -16,7 +16,7 @@ import json
 import struct
 from typing import Any
 
-from autograder.box.caps import MOST_BYTES, MOST_NODES, MOST_TREE_BYTES, ProtocolError
+from autograder.box.caps import MAX_BYTES, MAX_NODES, MAX_TREE_BYTES, ProtocolError
 from autograder.box.decoding import Decoder
 from autograder.box.encoding import Encoder
 
@@ -41,8 +41,8 @@ def encode(value: Any, *, strict: bool = True) -> bytes:
     tree = encoder.encode(value)
     sizes = [len(data) for data in encoder.buffers]
     text = _as_json({"tree": tree, "buffers": sizes}).encode()
-    if len(text) > MOST_TREE_BYTES:
-        raise ProtocolError(f"a tree of more than {MOST_TREE_BYTES} bytes")
+    if len(text) > MAX_TREE_BYTES:
+        raise ProtocolError(f"a tree of more than {MAX_TREE_BYTES} bytes")
     return b"".join([HEADER.pack(MAGIC, len(text), encoder.size), text, *encoder.buffers])
 
 
@@ -57,7 +57,7 @@ def frame_length(header: bytes) -> int:
     magic, tree, buffers = HEADER.unpack(header)
     if magic != MAGIC:
         raise ProtocolError("bytes that are no frame")
-    if tree > MOST_TREE_BYTES or buffers > MOST_BYTES:
+    if tree > MAX_TREE_BYTES or buffers > MAX_BYTES:
         raise ProtocolError(f"a frame of {tree} and {buffers} bytes is too large")
     return int(tree + buffers)
 
@@ -77,8 +77,8 @@ def decode(frame: bytes | bytearray) -> Any:
         top = json.loads(bytes(body[:tree_length]))
         if type(top) is not dict or type(top.get("buffers")) is not list:
             raise ProtocolError("a frame without buffers")
-        if len(top["buffers"]) > MOST_NODES:
-            raise ProtocolError(f"more than {MOST_NODES} buffers")
+        if len(top["buffers"]) > MAX_NODES:
+            raise ProtocolError(f"more than {MAX_NODES} buffers")
         buffers: list[memoryview] = []
         at = tree_length
         for size in top["buffers"]:

@@ -13,8 +13,8 @@ import json
 from pathlib import Path
 
 from autograder.course.answers import sealed_answers
-from autograder.course.earlier import carried_over
 from autograder.course.lessons import Lesson
+from autograder.course.prerequisites import carried_over
 from autograder.diagnose.catalogue import released_mistakes
 from lesson_kit.earlier import EARLIER
 from lesson_kit.known_mistakes import KNOWN_MISTAKES

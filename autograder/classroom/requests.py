@@ -24,7 +24,7 @@ from autograder.text import aligned, plain_line
 #: In the class folder: one table, or a folder of them, and the points of before.
 REQUESTS_CSV, REQUESTS_FOLDER, SEEN = "requests.csv", "requests", "requests-seen.json"
 #: Characters of a request that a terminal shows.
-MOST_SHOWN = 60
+MAX_SHOWN = 60
 
 
 class RequestError(WrongUse):
@@ -158,7 +158,7 @@ def table(requested: Sequence[Request]) -> str:
             plain_line(request.exercise) or "(all)",
             as_points(request.before),
             as_points(request.now),
-            request.text[:MOST_SHOWN],
+            request.text[:MAX_SHOWN],
         )
         for request in sorted(requested, key=lambda request: not request.changed)
     ]

@@ -160,7 +160,7 @@ def mutants(
     Counts known wrong answers that are rejected and get their own sentence, right ones that are
     accepted, and small mechanical changes of the solution that are accused falsely.
     """
-    from autograder.authors.mutants import HEAD, Counted, count, told_of_unseen
+    from autograder.authors.mutation_score import HEAD, Counted, count, told_of_unseen
 
     chosen = exercises_of(course_at(course), lesson, exercise)
     total = Counted("all")
@@ -241,7 +241,7 @@ def spoiled(*, lesson: tuple[str, ...], seed: int, course: Path | None) -> int:
     The right answer's result is spoiled for inputs of one kind, kind by kind: a test should fail.
     Printed are the kinds for which all tests pass.
     """
-    from autograder.authors.spoiled import spoiled as spoiled_of
+    from autograder.authors.fault_injection import spoiled as spoiled_of
 
     met = noticed = 0
     for its_lesson in lessons_of(course_at(course), lesson):

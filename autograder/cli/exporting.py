@@ -123,9 +123,9 @@ def _grades(
     from autograder.files import write_whole
     from autograder.lms.canvas import canvas
     from autograder.lms.export import ExportError, plain
-    from autograder.lms.final import final
+    from autograder.lms.final_table import final
     from autograder.lms.moodle import moodle
-    from autograder.lms.standings import standings
+    from autograder.lms.student_standings import standings
 
     template, theirs = filled
     if output is not None and output.exists():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autograder.box.cgroup import how_memory_is_held
-from autograder.box.sandbox import BUBBLEWRAP, NONE, NoSandbox, best_tier, examine
+from autograder.box.sandbox import BUBBLEWRAP, NONE, NoSandbox, best_backend, examine
 from autograder.cli.instructor import say_released
 from autograder.cli.options import (
     COUNT,
@@ -224,7 +224,7 @@ def _say(
 ) -> None:
     from autograder.classroom.grades_file import table
     from autograder.marking.changes import table as changes_table
-    from autograder.marking.totals import MOST_IN_TABLE, exceptions, totals
+    from autograder.marking.totals import MAX_IN_TABLE, exceptions, totals
 
     if not result.submissions:
         print(f"Nothing to grade in {folder.root}/submitted/STUDENT/ASSIGNMENT/.")
@@ -232,7 +232,7 @@ def _say(
     print(result.summary)
     print()
     students = len({submission.student for submission in result.submissions})
-    if how.details or students <= MOST_IN_TABLE:
+    if how.details or students <= MAX_IN_TABLE:
         print(table(result.submissions))
         said = "points so far of all points, what being late costs taken off"
         waits = sum(
@@ -266,13 +266,13 @@ def _say(
 @command(
     example="",
     statuses={
-        0: "student code is confined here when you grade, or --tier or --json was answered",
+        0: "student code is confined here when you grade, or --backend or --json was answered",
         3: "it is not, or that could not be tried: `autograder grade` refuses",
     },
 )
-@click.option("--tier", is_flag=True, help="print bubblewrap or none, nothing else")
+@click.option("--backend", is_flag=True, help="print bubblewrap or none, nothing else")
 @json_option("print the protections as JSON")
-def doctor(*, tier: bool, as_json: bool) -> int:
+def doctor(*, backend: bool, as_json: bool) -> int:
     """Say how student code can be confined on this machine.
 
     Tries each protection of the sandbox and says what to install or allow.
@@ -281,8 +281,8 @@ def doctor(*, tier: bool, as_json: bool) -> int:
     if as_json:
         print_json(_protections(protections))
         return 0
-    if tier:
-        print(best_tier(protections))
+    if backend:
+        print(best_backend(protections))
         return 0
     for protection in protections:
         answer = "yes" if protection.works else "NO " if protection.tried else "?  "
@@ -297,9 +297,9 @@ def doctor(*, tier: bool, as_json: bool) -> int:
 
 def _protections(protections: list[Protection]) -> dict[str, Any]:
     try:
-        tier: str | None = best_tier(protections)
+        backend: str | None = best_backend(protections)
     except NoSandbox:
-        tier = None
+        backend = None
     entries = [
         {
             "name": protection.name,
@@ -308,4 +308,4 @@ def _protections(protections: list[Protection]) -> dict[str, Any]:
         }
         for protection in protections
     ]
-    return {"tier": tier, "protections": entries}
+    return {"backend": backend, "protections": entries}

@@ -34,7 +34,7 @@ from autograder.cli.options import (
 if TYPE_CHECKING:
     from autograder.classroom.folder import ClassFolder
     from autograder.classroom.roster import Roster
-    from autograder.lms.collect import Plan
+    from autograder.lms.collecting import Plan
 
 
 @command(example="spring-class --roster students.csv", statuses={0: "made"})
@@ -158,7 +158,7 @@ def collect(
     assignment from the notebook's name. Only a newer submission replaces one that is there; the
     older is kept below DIR/set_aside/.
     """
-    from autograder.lms.collect import LEFT_OUT, as_tree, carry_out, plan
+    from autograder.lms.collecting import LEFT_OUT, as_tree, carry_out, plan
 
     its_class = class_at(folder)
     made = plan(its_class, archive, assignment=assignment, layout=layout)
@@ -177,13 +177,13 @@ def collect(
 
 
 #: Files that are told of without being asked.
-_MOST_FILES = 20
+_MAX_FILES = 20
 
 
 def _say(
     folder: ClassFolder, made: Plan, aside: list[str], *, dry_run: bool, details: bool
 ) -> None:
-    from autograder.lms import collect as actions
+    from autograder.lms import collecting as actions
 
     for name, layout in made.layouts.items():
         by = f", by the pattern\n  {layout.pattern.pattern}" if details else ""
@@ -194,7 +194,7 @@ def _say(
         if details or decision.note or decision.action in (actions.LEFT_OUT, actions.OLDER)
     ]
     told.sort(key=lambda decision: decision.action != actions.LEFT_OUT)  # these are somebody's work
-    for decision in told if details else told[:_MOST_FILES]:
+    for decision in told if details else told[:_MAX_FILES]:
         about = ", ".join(text for text in (decision.late, decision.note) if text)
         if decision.action == actions.LEFT_OUT:
             print(f"{decision.path}\n  left out: {decision.note}")
@@ -203,9 +203,9 @@ def _say(
                 f"{decision.path}\n  {decision.action}: {decision.to}"
                 f"{' (' + about + ')' if about else ''}"
             )
-    if not details and len(told) > _MOST_FILES:
-        print(f"and {len(told) - _MOST_FILES} more files like these (--details)")
-    for path in aside if details else aside[:_MOST_FILES]:
+    if not details and len(told) > _MAX_FILES:
+        print(f"and {len(told) - _MAX_FILES} more files like these (--details)")
+    for path in aside if details else aside[:_MAX_FILES]:
         print(f"kept aside: {path}")
     for line in actions.exceptions(folder, made, details=details):
         print(line)

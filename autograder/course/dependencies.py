@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from autograder.course.earlier import EARLIER, sources_of
 from autograder.course.lessons import Lesson
+from autograder.course.prerequisites import EARLIER, sources_of
 from autograder.notebooks import DEMONSTRATION, grade_id, is_answer, is_test, tags
 
 

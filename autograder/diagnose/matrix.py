@@ -3,7 +3,7 @@
 A row is an answer (the solution, a known mistake, an alternative, a function that does nothing), a
 column a test cell on inputs from a seed. A cell is pure: the answer is defined anew for each test,
 and random numbers begin from the seed. So it is kept under a digest of all that can change it, in
-the user's cache folder (:mod:`.result_cache`), and everything that is asked about a lesson's tests
+the user's cache folder (:mod:`.matrix_cache`), and everything that is asked about a lesson's tests
 is a view of the same cells: the catalogue of known mistakes, what authors measure, and the tests
 of the tests.
 """
@@ -34,7 +34,7 @@ from autograder.course.lessons import Lesson, is_side_condition
 from autograder.course.libraries import setup_of
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED
 from autograder.diagnose.idle import BOXES
-from autograder.diagnose.result_cache import ResultCache
+from autograder.diagnose.matrix_cache import ResultCache
 from autograder.notebooks import exercise_of, nbgrader_metadata
 from lesson_kit.evidence import Evidence, evidence_of
 from lesson_kit.failures import lone_side_conditions

@@ -23,8 +23,8 @@ import torch
 from autograder.box import wire
 from autograder.box.imports import imports_answered
 from autograder.course.answers import sealed_answers
-from autograder.course.earlier import carried_over
 from autograder.course.lessons import Lesson
+from autograder.course.prerequisites import carried_over
 from autograder.notebooks import (
     DEMONSTRATION,
     exercise_of,

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 #: Processor seconds of the thread that judges; waiting for a box costs none.
-MOST_SECONDS = 4.0
+MAX_SECONDS = 4.0
 #: Bytes of addresses beyond what the process has already.
-MOST_MEMORY = 2**30
+MAX_MEMORY = 2**30
 
 #: Seconds from one look at the clock to the next.
 _LOOK_SECONDS = 0.1
@@ -33,7 +33,7 @@ class Spent(BaseException):
 
 
 @contextlib.contextmanager
-def allowance(seconds: float = MOST_SECONDS, memory: int = MOST_MEMORY) -> Iterator[None]:
+def allowance(seconds: float = MAX_SECONDS, memory: int = MAX_MEMORY) -> Iterator[None]:
     """Bound what this thread takes inside the block.
 
     Args:

@@ -10,7 +10,7 @@ from autograder.grade.reader import look
 from autograder.notebooks import joined, png_of
 
 #: Outputs of a cell.
-MOST_OUTPUTS = 200
+MAX_OUTPUTS = 200
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def cell_of(raw: Any) -> Cell | None:
         kind,
         _writable(source),
         _writable(name) if isinstance(name, str) else "",
-        tuple(_output(output) for output in outputs[:MOST_OUTPUTS] if isinstance(output, dict)),
+        tuple(_output(output) for output in outputs[:MAX_OUTPUTS] if isinstance(output, dict)),
         _attachments(raw.get("attachments")),
     )
 
@@ -60,7 +60,7 @@ def _attachments(raw: Any) -> tuple[tuple[str, str], ...]:
         for name, by_kind in files
         if isinstance(name, str) and isinstance(by_kind, dict)
         for data in by_kind.values()
-    )[:MOST_OUTPUTS]
+    )[:MAX_OUTPUTS]
 
 
 def _output(raw: dict[str, Any]) -> dict[str, Any]:

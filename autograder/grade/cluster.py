@@ -18,8 +18,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from autograder.errors import WrongUse
-from autograder.grade.kept import as_text, from_text
 from autograder.grade.result import Result
+from autograder.grade.result_cache import as_text, from_text
 from autograder.grade.task import Task
 
 #: Seconds to wait for a Dask scheduler.

@@ -1,7 +1,7 @@
 """In the tester: the course's own version of an exercise, called by a box that stands in for it.
 
 What a box asks is not believed: it is plain data, and names one of the exercises that the tester
-lent it. The other side is :mod:`autograder.box.stand_in`.
+lent it. The other side is :mod:`autograder.box.reference_proxy`.
 """
 
 from __future__ import annotations
@@ -45,40 +45,40 @@ class CourseCode:
             return "function"
         return "class" if isinstance(made, type) and issubclass(made, nn.Module) else ""
 
-    def answer(self, lent: frozenset[str], request: Any) -> dict[str, Any]:
+    def answer(self, proxied: frozenset[str], request: Any) -> dict[str, Any]:
         """What a box asked for, or the error that it led to, as plain data.
 
         Args:
-            lent: the exercises that may be called.
+            proxied: the exercises that may be called.
             request: of the box.
         """
         try:
             with torch.random.fork_rng(devices=[]):
-                return {"value": self._answer(lent, request)}
+                return {"value": self._answer(proxied, request)}
         except Exception as error:
             types = [kind.__name__ for kind in type(error).__mro__]
             return {"error": {"types": types, "text": str(error)[:2000]}}
 
-    def _answer(self, lent: frozenset[str], request: Any) -> Any:
+    def _answer(self, proxied: frozenset[str], request: Any) -> Any:
         if not isinstance(request, dict):
             raise TypeError("a request is a dict")
         if request.get("op") == "pull back":
-            return self._pull_back(lent, request["of"], request["gradients"])
+            return self._pull_back(proxied, request["of"], request["gradients"])
         with torch.no_grad():
-            return self._do(lent, request)
+            return self._do(proxied, request)
 
-    def _do(self, lent: frozenset[str], request: dict[str, Any]) -> Any:
+    def _do(self, proxied: frozenset[str], request: dict[str, Any]) -> Any:
         rest = dict(request)
         operation, name = self._operations[rest.pop("op")], rest.pop("name")
-        if name not in lent:
+        if name not in proxied:
             raise NameError("this exercise is not lent")
         return operation(self._names[name], **rest)
 
-    def _pull_back(self, lent: frozenset[str], request: dict[str, Any], gradients: Any) -> Any:
+    def _pull_back(self, proxied: frozenset[str], request: dict[str, Any], gradients: Any) -> Any:
         """Gradients to the tensors of a request that want one."""
         wanted = [leaf for leaf in leaves(request) if leaf.requires_grad]
         with torch.enable_grad():
-            outs = leaves(self._do(lent, request))
+            outs = leaves(self._do(proxied, request))
         pairs = [(out, gradient) for out, gradient in zip(outs, gradients) if out.requires_grad]
         if not pairs:
             return [None] * len(wanted)

@@ -26,7 +26,7 @@ def under(sandbox: str) -> str:
     """Under what this process reaches verdicts, in words.
 
     Args:
-        sandbox: the tier in which submissions run.
+        sandbox: the backend in which submissions run.
     """
     libraries = [f"{name} {_version(name)}" for name in LIBRARIES]
     engine = f"engine {autograder.__version__}-{digest(sources())[:16]}"

@@ -17,7 +17,7 @@ from autograder.processes import processes
 
 @contextmanager
 def local(workers: int) -> Iterator[Executor]:
-    """Processes of this machine, each with a zygote of its own.
+    """Processes of this machine, each with a fork server of its own.
 
     They are forked from a server that has imported what grading needs, once for all.
     """

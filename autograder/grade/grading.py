@@ -238,7 +238,7 @@ def _follow_through(
         ]
         if not replaced or not lost:
             continue
-        replaced = _lent(exercise, replaced, tester, notebook)
+        replaced = _proxied(exercise, replaced, tester, notebook)
         for test in lost if replaced else ():
             if notebook.box is None:
                 break
@@ -252,11 +252,11 @@ def _follow_through(
     return [better[result.grade_id] for result in results]
 
 
-def _lent(exercise: str, names: list[str], tester: Tester, notebook: NotebookInBox) -> list[str]:
+def _proxied(exercise: str, names: list[str], tester: Tester, notebook: NotebookInBox) -> list[str]:
     """Those of the names that the exercise now calls in the course's own version."""
     try:
         box = notebook.place(exercise)
-        return [name for name in names if tester.lend(name, box)]
+        return [name for name in names if tester.put_proxy(name, box)]
     except OutOfTime:
         return []
     except BoxFailure:

@@ -20,11 +20,11 @@ from functools import cache
 from autograder.grade.exception_forms import FORMS, KINDS, TYPES
 
 #: Lengths of axes are small; of a larger number only "…" is shown.
-MOST_LENGTH = 64
+MAX_LENGTH = 64
 #: Most are no larger than this: they cost less.
 USUAL_LENGTH = 8
 #: Axes of a shape.
-MOST_AXES = 6
+MAX_AXES = 6
 
 #: What torch and NumPy call kinds of numbers.
 _KIND = (
@@ -160,9 +160,9 @@ def _among(choices: Sequence[str]) -> Sign:
 def number(text: str) -> Shown:
     """A number printed anew, or "…" for one that is no length; one below zero costs more."""
     value = int(text)
-    shown = str(abs(value)) if abs(value) <= MOST_LENGTH else "…"
+    shown = str(abs(value)) if abs(value) <= MAX_LENGTH else "…"
     usual = abs(value) <= USUAL_LENGTH  # three quarters are
-    bits = math.log2((USUAL_LENGTH + 1) / 0.75 if usual else (MOST_LENGTH - USUAL_LENGTH + 1) * 4)
+    bits = math.log2((USUAL_LENGTH + 1) / 0.75 if usual else (MAX_LENGTH - USUAL_LENGTH + 1) * 4)
     return (f"-{shown}", bits + 3) if value < 0 else (shown, bits + 0.2)
 
 
@@ -174,10 +174,10 @@ def _several(
 
     def shown(text: str, names: Collection[str]) -> Shown | None:
         parts = re.findall(inner, text)
-        if len(parts) > MOST_AXES:
+        if len(parts) > MAX_AXES:
             return None
         each = [(part, 2.0) if part == "newaxis" else number(part) for part in parts]
-        bits = math.log2(MOST_AXES + 1) + sum(bits for _, bits in each)
+        bits = math.log2(MAX_AXES + 1) + sum(bits for _, bits in each)
         listed = between.join(part for part, _ in each) + (last if len(parts) == 1 else "")
         return f"{ends[0]}{listed}{ends[1]}", bits + or_newaxis * len(parts)
 

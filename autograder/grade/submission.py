@@ -22,15 +22,15 @@ from autograder.grade.written import find_written_answers, with_text_beside
 from autograder.text import plain_line
 
 #: A notebook file without large outputs, in bytes. One with many figures has a few million.
-MOST_BYTES = 25 * 2**20
+MAX_BYTES = 25 * 2**20
 #: How many times as much is read of it at all, to find what is no output.
-MOST_READ = 20
+MAX_READ = 20
 #: Lists and objects in it: read, each takes up to a hundred times its place in the file.
-MOST_CONTAINERS = 1_000_000
+MAX_CONTAINERS = 1_000_000
 #: Its cells. A lesson has a few dozen.
-MOST_CELLS = 2_000
+MAX_CELLS = 2_000
 #: Files that a reason names.
-MOST_NAMES = 5
+MAX_NAMES = 5
 
 
 #: What stands in the answer cells of solved notebooks, and of no other.
@@ -81,15 +81,15 @@ def find_notebook(folder: Path, bundle: Bundle) -> tuple[Path, list[Flag]]:
     others = [path for path in there if path.name.casefold().endswith(".ipynb")]
     if os.path.lexists(expected):
         beside = [plain_line(path.name) for path in others if path.name != expected.name]
-        called = ", ".join(beside[:MOST_NAMES]) + (", …" if len(beside) > MOST_NAMES else "")
+        called = ", ".join(beside[:MAX_NAMES]) + (", …" if len(beside) > MAX_NAMES else "")
         flag = kinds.LEFT_OUT.flag(called=called, expected=expected.name)
         return expected, [flag] if beside else []
     if len(others) == 1:
         called = plain_line(others[0].name)
         return others[0], [kinds.RENAMED.flag(called=called, expected=expected.name)]
     if others:
-        names = ", ".join(plain_line(path.name) for path in others[:MOST_NAMES])
-        names += ", …" if len(others) > MOST_NAMES else ""
+        names = ", ".join(plain_line(path.name) for path in others[:MAX_NAMES])
+        names += ", …" if len(others) > MAX_NAMES else ""
         raise Missing(
             f"There are {len(others)} notebooks ({names}) and none is called {expected.name}. "
             "Hand in one, under that name."
@@ -100,7 +100,7 @@ def find_notebook(folder: Path, bundle: Bundle) -> tuple[Path, list[Flag]]:
         called = plain_line(renamed[0].name)
         return renamed[0], [kinds.RENAMED.flag(called=called, expected=expected.name)]
     if of_another_kind:
-        names = ", ".join(plain_line(path.name) for path in of_another_kind[:MOST_NAMES])
+        names = ", ".join(plain_line(path.name) for path in of_another_kind[:MAX_NAMES])
         raise Missing(f"{reasons.OTHER_FILES}: {names}. Hand in {expected.name}.")
     raise Missing(f"{reasons.NOT_HANDED_IN}. It should be called {expected.name}.")
 
@@ -118,7 +118,7 @@ def _is_renamed_notebook(path: Path) -> bool:
         return False
 
 
-def read_file(path: Path, most: int = MOST_BYTES) -> bytes:
+def read_file(path: Path, most: int = MAX_BYTES) -> bytes:
     """The bytes of a regular file, without large outputs where it is a notebook.
 
     Links, pipes and devices are refused.
@@ -149,7 +149,7 @@ def content_of(file: BinaryIO, most: int) -> bytes:
         Unreadable: it is too large.
     """
     try:
-        return read_without_outputs(file, most, most * MOST_READ)
+        return read_without_outputs(file, most, most * MAX_READ)
     except TooLarge:
         raise Unreadable(
             f"The notebook has more than {most // 2**20} MB without its outputs, and no more is "
@@ -169,9 +169,9 @@ def parse(data: bytes, bundle: Bundle) -> Submission:
     """
     if not data.strip():
         raise Unreadable(f"{reasons.EMPTY}. Save the notebook and hand it in again.")
-    if data.count(b"{") + data.count(b"[") > MOST_CONTAINERS:
+    if data.count(b"{") + data.count(b"[") > MAX_CONTAINERS:
         raise Unreadable(
-            f"The notebook holds more than {MOST_CONTAINERS} lists and objects. Clear its outputs "
+            f"The notebook holds more than {MAX_CONTAINERS} lists and objects. Clear its outputs "
             "and hand it in again."
         )
     try:
@@ -198,9 +198,9 @@ def parse(data: bytes, bundle: Bundle) -> Submission:
         cells = [cell for cells in lists for cell in cells]
     if not isinstance(cells, list):
         raise Unreadable("The notebook has no list of cells. Save it in JupyterLab and try again.")
-    if len(cells) > MOST_CELLS:
+    if len(cells) > MAX_CELLS:
         raise Unreadable(
-            f"The notebook has {len(cells)} cells; at most {MOST_CELLS} are read. Remove what "
+            f"The notebook has {len(cells)} cells; at most {MAX_CELLS} are read. Remove what "
             "does not belong to the lesson and hand it in again."
         )
     read = [cell_of(raw) for raw in cells]
@@ -223,7 +223,7 @@ def _names_typed_into(copies: list[Cell], test: TestCell) -> list[str]:
     edited = [cell for cell in copies if not _same(cell.source, test.released)]
     original = names_bound(test.source) if edited else []
     typed = [name for cell in edited for name in names_bound(cell.source) if name not in original]
-    return [plain_line(name) for name in dict.fromkeys(typed)][:MOST_NAMES]
+    return [plain_line(name) for name in dict.fromkeys(typed)][:MAX_NAMES]
 
 
 def _oddities(submission: Submission, bundle: Bundle) -> list[Flag]:

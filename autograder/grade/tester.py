@@ -44,7 +44,7 @@ from lesson_kit.failures import CheckFailed, ChecksFailed, Evidence, Part
 from lesson_kit.setting import as_grader, in_haste
 
 #: Characters of a message: a value of the student's may be part of it.
-MOST_MESSAGE = 4_000
+MAX_MESSAGE = 4_000
 
 
 class Judged(NamedTuple):
@@ -77,7 +77,7 @@ class Tester:
         self._telling: Telling | None = None
         self._prepared: dict[str, tuple[CodeType, frozenset[str]]] = {}
         self._catalogue = from_json(bundle.catalogue.decode())
-        self._lent: WeakKeyDictionary[Box, set[str]] = WeakKeyDictionary()
+        self._proxied: WeakKeyDictionary[Box, set[str]] = WeakKeyDictionary()
         self._earlier = as_module(bundle.packed)
         with imports_answered(self._earlier):
             self._namespace: dict[str, Any] = {"__name__": "__main__"}
@@ -111,7 +111,7 @@ class Tester:
         finally:
             self.seconds = usual
 
-    def lend(self, name: str, box: Box) -> bool:
+    def put_proxy(self, name: str, box: Box) -> bool:
         """Let the student's code call the course's own version of an exercise.
 
         It runs here, on plain data; nothing of it enters the box.
@@ -125,13 +125,13 @@ class Tester:
         kind = self._course_code.kind(name)
         if not kind:
             return False
-        lent = self._lent.setdefault(box, set())
-        lent.add(name)
+        proxied = self._proxied.setdefault(box, set())
+        proxied.add(name)
 
         def helper(request: Any) -> dict[str, Any]:
-            return self._course_code.answer(frozenset(lent), request)
+            return self._course_code.answer(frozenset(proxied), request)
 
-        return box.stand_in(name, kind, helper, self.seconds).error is None
+        return box.put_proxy(name, kind, helper, self.seconds).error is None
 
     @cached_property
     def _course_code(self) -> CourseCode:
@@ -212,7 +212,7 @@ class Tester:
             points = sum((part.points for part in settled if part.passed), 0.0)
         if outcome == FAILED and points:
             outcome = PARTIAL
-        message = plain(message, MOST_MESSAGE)
+        message = plain(message, MAX_MESSAGE)
         result = TestResult(
             test.grade_id,
             test.exercise,

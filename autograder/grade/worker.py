@@ -22,7 +22,7 @@ class OtherEngine(WrongUse):
 
 
 #: Testers kept warm: one for each assignment of the course, and some more.
-MOST_TESTERS = 16
+MAX_TESTERS = 16
 
 _testers: dict[tuple[str, float], Tester] = {}
 
@@ -30,7 +30,7 @@ _testers: dict[tuple[str, float], Tester] = {}
 def _tester(task: Task) -> Tester:
     key = (task.bundle.digest, task.limits.test)
     if key not in _testers:
-        while len(_testers) >= MOST_TESTERS:
+        while len(_testers) >= MAX_TESTERS:
             _testers.pop(next(iter(_testers)))
         _testers[key] = Tester(task.bundle, task.limits.test)
     return _testers[key]
@@ -38,7 +38,7 @@ def _tester(task: Task) -> Tester:
 
 @cache
 def _boxes(sandbox: str, libraries: tuple[str, ...]) -> Boxes:
-    """One zygote for each set of libraries: what a lesson needs, no other's boxes pay for."""
+    """One fork server for each set of libraries: what a lesson needs, no other's boxes pay for."""
     boxes = Boxes(sandbox, libraries)
     atexit.register(boxes.close)
     return boxes
@@ -48,7 +48,7 @@ _one_at_a_time = threading.Lock()
 
 
 def judge(task: Task) -> Result:
-    """Grade one submission. Testers and the zygote stay warm for the next.
+    """Grade one submission. Testers and the fork server stay warm for the next.
 
     A process grades one at a time, also when a Dask worker has several threads.
 

@@ -26,10 +26,10 @@ _SENTENCE = re.compile(
 )
 
 #: Characters of a line that are looked at.
-MOST_OF_A_LINE = 500
+MAX_OF_A_LINE = 500
 
 #: Characters of a cell that a flag quotes.
-MOST_QUOTED = 50
+MAX_QUOTED = 50
 
 
 def find_written_answers(cells: list[Cell], bundle: Bundle) -> tuple[list[Cell], list[Flag]]:
@@ -126,7 +126,7 @@ def with_text_beside(cells: list[Cell], bundle: Bundle) -> tuple[list[Cell], lis
         if cell.kind != "code" and at not in taken and at not in places and _is_own(cell, bundle)
     ]
     if own:
-        first = plain_line(own[0].source.strip().splitlines()[0], MOST_QUOTED)
+        first = plain_line(own[0].source.strip().splitlines()[0], MAX_QUOTED)
         flags.append(kinds.OWN_TEXT.flag(number=len(own), first=first))
     return [cell for at, cell in enumerate(cells) if at not in taken], flags
 
@@ -156,5 +156,5 @@ def _is_text(cell: Cell) -> bool:
     lines = cell.source.strip().splitlines()
     if all(line.lstrip().startswith("#") for line in lines):
         return True
-    sentence = _SENTENCE.match(lines[0][:MOST_OF_A_LINE])
+    sentence = _SENTENCE.match(lines[0][:MAX_OF_A_LINE])
     return sentence is not None and not look(cell.source, True).is_python

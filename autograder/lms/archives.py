@@ -24,14 +24,14 @@ from typing import BinaryIO, cast
 
 from autograder.errors import WrongUse
 from autograder.files import LEFT_BY_TOOLS
-from autograder.grade.submission import MOST_BYTES, Unreadable, content_of, read_file
+from autograder.grade.submission import MAX_BYTES, Unreadable, content_of, read_file
 from autograder.lms.layouts import is_notebook
 from autograder.text import plain_line
 
 #: Notebooks in one archive. A class of a thousand with three each has 3000.
-MOST_NOTEBOOKS = 20_000
+MAX_NOTEBOOKS = 20_000
 #: Files of any kind in it: of each there is a path in memory.
-MOST_FILES = 500_000
+MAX_FILES = 500_000
 
 _JUNK = re.compile(
     r"(?:^|/)(?:\._|\.DS_Store$|Thumbs\.db$|desktop\.ini$"
@@ -70,7 +70,7 @@ class Archive:
     left_out: list[tuple[str, str]] = field(default_factory=list)
 
 
-def look_into(path: Path, most: int = MOST_BYTES, zone: tzinfo | None = None) -> Archive:
+def look_into(path: Path, most: int = MAX_BYTES, zone: tzinfo | None = None) -> Archive:
     """List the files of a folder or a zip.
 
     Args:
@@ -111,7 +111,7 @@ def _folder(top: Path, most: int) -> Archive:
             when = datetime.fromtimestamp(status.st_mtime, UTC)
             read = partial(read_file, path, most)
             archive.files.append(File(archive.name, shown, when, status.st_size, read))
-            if len(archive.files) > MOST_FILES:
+            if len(archive.files) > MAX_FILES:
                 _refuse_too_many(archive, top)
     _refuse_too_many(archive, top)
     return archive
@@ -132,8 +132,8 @@ def _refuse_too_many(archive: Archive, path: Path) -> None:
     everything = [file.path for file in archive.files]
     notebooks = [path for path in everything if is_notebook(path)]
     for paths, most, kind in (
-        (everything, MOST_FILES, "files"),
-        (notebooks, MOST_NOTEBOOKS, "notebooks"),
+        (everything, MAX_FILES, "files"),
+        (notebooks, MAX_NOTEBOOKS, "notebooks"),
     ):
         if len(paths) > most:
             fullest, holds = _fullest(paths)

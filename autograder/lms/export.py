@@ -14,7 +14,7 @@ from pathlib import Path
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.headings import HEADINGS
 from autograder.errors import WrongUse
-from autograder.lms.standings import StudentStanding, strangers, to_mark
+from autograder.lms.student_standings import StudentStanding, strangers, to_mark
 from autograder.tables import Table, as_cell, as_csv, as_points, read_table
 
 PLAIN_COLUMNS = (

@@ -18,7 +18,7 @@ from autograder.lms.export import (
     same_number,
     whose,
 )
-from autograder.lms.standings import StudentStanding, to_mark
+from autograder.lms.student_standings import StudentStanding, to_mark
 from autograder.tables import Table, as_cell, as_csv, as_points
 
 MOODLE_COLUMNS = (

@@ -21,14 +21,14 @@ from autograder.grade.result import Result
 from autograder.notebooks import grade_id, joined, nbgrader_metadata
 
 _PNG = b"\x89PNG\r\n\x1a\n"
-MOST_TEXT = 20_000
+MAX_TEXT = 20_000
 
 #: Characters of markdown in a notebook, beyond which the Formgrader shows it as it was typed.
-MOST_MARKDOWN = 400_000
+MAX_MARKDOWN = 400_000
 #: What nbconvert's renderer looks for the end of, to the end of the cell, each time anew; and a run
 #: of blanks, which it does the same with.
 _SLOW = re.compile(r"\\\\\[|\\\\\(|\\begin\{|[^\S\n]{40}")
-_MOST_SLOW = 100
+_MAX_SLOW = 100
 
 
 def autograded_notebook(result: Result, bundle: Bundle) -> NotebookNode:
@@ -41,7 +41,7 @@ def autograded_notebook(result: Result, bundle: Bundle) -> NotebookNode:
     last = {cell.grade_id: number for number, cell in enumerate(result.cells) if cell.grade_id}
     outcomes = {test.grade_id: test for test in result.tests}
     cells: list[NotebookNode] = []
-    room = MOST_MARKDOWN
+    room = MAX_MARKDOWN
 
     def of_the_student(text: str) -> str:
         """Markdown that neither runs anything nor takes the page's server long."""
@@ -162,7 +162,7 @@ def safe_markdown(text: str) -> str:
 
 def quick_markdown(text: str) -> str:
     """:func:`safe_markdown`, as it was typed where rendering it takes long."""
-    quick = len(text) <= MOST_TEXT and len(_SLOW.findall(text)) <= _MOST_SLOW
+    quick = len(text) <= MAX_TEXT and len(_SLOW.findall(text)) <= _MAX_SLOW
     return safe_markdown(text) if quick else _as_typed(text)
 
 
@@ -194,7 +194,7 @@ def safe_outputs(cell: Cell) -> list[NotebookNode]:
 
 
 def _text(value: Any) -> str:
-    return joined(value)[:MOST_TEXT]
+    return joined(value)[:MAX_TEXT]
 
 
 def _png(value: Any) -> str:

@@ -47,7 +47,7 @@ from autograder.text import plain
 #: Characters of a comment.
 LONGEST_COMMENT = 5000
 #: Comments that are offered to be used again.
-MOST_COMMENTS = 9
+MAX_COMMENTS = 9
 
 
 class Marking:
@@ -200,7 +200,7 @@ class Marking:
             for given in given_so_far(self.folder)
             if (given.assignment, given.question) == (self.assignment, question) and given.comment
         )
-        return [text for text, _ in used.most_common(MOST_COMMENTS)]
+        return [text for text, _ in used.most_common(MAX_COMMENTS)]
 
     def _write(self, question: str, before: Answer, given: Given, seen: Answer) -> None:
         """One statement looks and writes: of two at once, the second finds other points."""

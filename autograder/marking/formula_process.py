@@ -15,7 +15,7 @@ from autograder.limited_process import LimitedProcess, TooMuch, serve
 __all__ = ["TooMuch", "converted"]
 
 #: Characters of MathML made of one formula.
-MOST_MATHML = 200_000
+MAX_MATHML = 200_000
 
 _NAMESPACE = "{http://www.w3.org/1998/Math/MathML}"
 _ELEMENTS = frozenset(
@@ -74,4 +74,4 @@ def _allowed(node: ElementTree.Element) -> ElementTree.Element:
 if __name__ == "__main__":
     import latex2mathml.converter  # noqa: F401  # its import is not the first formula's time
 
-    serve({"convert": _convert}, most=MOST_MATHML)
+    serve({"convert": _convert}, most=MAX_MATHML)

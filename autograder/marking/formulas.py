@@ -21,7 +21,7 @@ _DEFINES = re.compile(
 )
 
 #: Formulas of one text; what is beyond stays as it was typed.
-MOST_FORMULAS = 100
+MAX_FORMULAS = 100
 #: Characters of one formula; what is longer stays as it was typed.
 LONGEST_FORMULA = 2000
 
@@ -31,7 +31,7 @@ class Formulas:
 
     def __init__(self) -> None:
         """Begin a text."""
-        self._left = MOST_FORMULAS
+        self._left = MAX_FORMULAS
 
     def mathml(self, latex: str, *, block: bool) -> Markup | None:
         """One formula, without its dollars; None where it is to stay as it was typed."""

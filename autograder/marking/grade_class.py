@@ -25,8 +25,8 @@ from autograder.course.libraries import ask_for_libraries
 from autograder.files import write_whole
 from autograder.grade.cluster import dask
 from autograder.grade.executors import judge, local, size
-from autograder.grade.kept import Results
 from autograder.grade.result import MISSING, NO_NOTEBOOK, OUR_FAULT, Result, TestResult
+from autograder.grade.result_cache import Results
 from autograder.grade.task import Task, make_task
 from autograder.marking.autograded import autograded_notebook, written_answers
 from autograder.marking.exchange import name_for_exchange
@@ -104,8 +104,8 @@ def grade_class(
         folder.roster,
         folder.extensions,
     )  # complains before anything is written
-    tier = choose(sandbox)
-    result = ClassResult(strangers=strangers, sandbox=tier)
+    backend = choose(sandbox)
+    result = ClassResult(strangers=strangers, sandbox=backend)
     absent = [] if students else _absent(folder, handins, assignments)
     if not wanted and not absent:
         return result
@@ -116,7 +116,10 @@ def grade_class(
     limits = {name: folder.limits(name) for name in bundles}
     workers = max(1, min(workers or os.cpu_count() or 1, len(wanted)))
     tasks = (
-        (handin, partial(make_task, handin.folder, bundles[name], folder.seed, limits[name], tier))
+        (
+            handin,
+            partial(make_task, handin.folder, bundles[name], folder.seed, limits[name], backend),
+        )
         for handin in wanted
         for name in [handin.assignment]
     )
@@ -145,7 +148,7 @@ def grade_class(
         submission for submission in result.submissions if submission.result.status != OUR_FAULT
     ]
     whole = [] if students else (assignments or folder.assignments)
-    write_grades(folder.root, folder.title, tier, judged_now, whole)
+    write_grades(folder.root, folder.title, backend, judged_now, whole)
     return result
 
 

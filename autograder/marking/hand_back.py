@@ -18,7 +18,7 @@ from autograder.classroom.gradebook import open_gradebook, stops_the_class
 from autograder.classroom.grades_file import GradedSubmission, sandbox_of, write_grades
 from autograder.classroom.hand_ins import collected, task_in_class
 from autograder.files import replacing, write_whole
-from autograder.grade.kept import Results
+from autograder.grade.result_cache import Results
 from autograder.marking.exchange import name_for_exchange
 from autograder.marking.feedback import feedback_path, settled_page
 from autograder.text import plain_line

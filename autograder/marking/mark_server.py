@@ -26,7 +26,7 @@ from autograder.marking.questions import Answer, Conflict, MarkingError
 
 _HERE = "127.0.0.1"
 #: More than any question has.
-MOST_POINTS = 1e6
+MAX_POINTS = 1e6
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'; "
     "img-src data:"
@@ -165,7 +165,7 @@ def _score(said: dict[str, Any]) -> float | None:
     score = said.get("saw")
     if score is None:
         return None
-    if isinstance(score, (int, float)) and abs(score) <= MOST_POINTS:
+    if isinstance(score, (int, float)) and abs(score) <= MAX_POINTS:
         return float(score)
     raise HTTPError(400, reason="What was seen is no number of points")
 

@@ -34,8 +34,8 @@ from autograder.course.bundle import Bundle
 from autograder.course.libraries import ask_for_libraries
 from autograder.errors import WrongUse
 from autograder.grade.executors import judge, local
-from autograder.grade.kept import Results
 from autograder.grade.result import Result
+from autograder.grade.result_cache import Results
 from autograder.grade.task import Task
 from autograder.marking.feedback import settled_page
 from autograder.marking.grade_class import publish
@@ -68,7 +68,7 @@ class EngineExporter(NotebookExporter):
         by_folder: dict[str, list[str]] = {}
         try:
             self.folder = ClassFolder.open(Path(converter.coursedir.root))
-            self.tier = choose(self.sandbox)
+            self.backend = choose(self.sandbox)
             for path in _handed_in(converter):
                 bundle = self._bundle(path.name)
                 ask_for_libraries(path.name, bundle.setup)
@@ -107,13 +107,13 @@ class EngineExporter(NotebookExporter):
             The autograded notebook.
         """
         bundle = self._bundle(assignment)
-        task = task_in_class(self.folder, student, bundle, self.tier)
+        task = task_in_class(self.folder, student, bundle, self.backend)
         result = self._ask(task)
         Results(self.folder.root / ".results").keep(task.key, result)
         submission = GradedSubmission(student, result)
         with open_gradebook(db_url) as gradebook:
             publish(self.folder, submission, bundle, gradebook)
-        write_grades(self.folder.root, self.folder.title, self.tier, [submission])
+        write_grades(self.folder.root, self.folder.title, self.backend, [submission])
         says = result.reason or f"{result.score:g} of {result.max_score:g} points"
         self.log.info("%s, %s: %s; %s", student, assignment, result.status, says)
         return nbformat.read(self._autograded(student, bundle), as_version=4)

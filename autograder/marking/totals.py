@@ -13,9 +13,9 @@ from autograder.tables import as_points
 from autograder.text import listed
 
 #: Students that a table on a terminal shows without being asked.
-MOST_IN_TABLE = 40
+MAX_IN_TABLE = 40
 #: Names in one line.
-MOST_NAMES = 20
+MAX_NAMES = 20
 
 
 def totals(submissions: Sequence[GradedSubmission]) -> list[str]:
@@ -59,7 +59,7 @@ def exceptions(
         who = f"{submission.student} ({number})" if several else submission.student
         for kind in _kinds(submission, grace_minutes):
             by_kind.setdefault(kind, []).append(who)
-    most = len(submissions) if details else MOST_NAMES
+    most = len(submissions) if details else MAX_NAMES
     by_kind = {kind: list(dict.fromkeys(who)) for kind, who in by_kind.items()}
     return [f"{kind}: {len(who)}: {listed(who, most)}" for kind, who in sorted(by_kind.items())]
 

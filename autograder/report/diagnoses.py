@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from autograder.classroom.grades_file import RecordedResult
-from autograder.report.labels import MOST_EXAMPLES, without_ids
+from autograder.report.labels import MAX_EXAMPLES, without_ids
 from autograder.text import first_sentence, plain_line
 
 
@@ -53,7 +53,7 @@ def misconceptions(
                 exercise=exercise,
                 submissions=len(who),
                 sentence=sentence if names else without_ids(sentence, called),
-                examples=tuple(called[student] for student in list(who)[:MOST_EXAMPLES]),
+                examples=tuple(called[student] for student in list(who)[:MAX_EXAMPLES]),
             )
         )
     return sorted(

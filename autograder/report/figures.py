@@ -45,7 +45,7 @@ _STYLE: Any = {
 #: Characters of a label that fit on one line.
 _LINE = 24
 #: And on two lines, of a longer text.
-_MOST_OF_A_LABEL = 72
+_MAX_OF_A_LABEL = 72
 
 
 @dataclass(frozen=True)
@@ -271,9 +271,9 @@ def _folded(label: str) -> str:
 
 def _shortened(label: str) -> str:
     """What fits on two lines, cut at a blank."""
-    if len(label) <= _MOST_OF_A_LABEL:
+    if len(label) <= _MAX_OF_A_LABEL:
         return label
-    return label[:_MOST_OF_A_LABEL].rsplit(" ", 1)[0] + " …"
+    return label[:_MAX_OF_A_LABEL].rsplit(" ", 1)[0] + " …"
 
 
 def _svg(figure: Figure, alt: str) -> str:

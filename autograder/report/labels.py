@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from autograder.text import plain_line
 
 #: Submissions that are named as examples.
-MOST_EXAMPLES = 5
+MAX_EXAMPLES = 5
 
 
 def labels(

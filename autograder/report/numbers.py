@@ -11,8 +11,8 @@ from autograder.classroom.marking_log import Agreement
 from autograder.grade.result import GRADED
 from autograder.report.diagnoses import Misconception, misconceptions
 from autograder.report.labels import labels
-from autograder.report.needs_an_eye import NeedsAnEye, need_an_eye
 from autograder.report.points import AssignmentNumbers, assignment_numbers
+from autograder.report.review_queue import NeedsAnEye, need_an_eye
 from autograder.report.stopped import Stopped, stopped
 
 

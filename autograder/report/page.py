@@ -14,9 +14,9 @@ from autograder.report.points import percent
 from autograder.report.separation import FEWEST_TO_CORRELATE
 
 #: Misconceptions that the figure shows.
-MOST_IN_FIGURE = 15
+MAX_IN_FIGURE = 15
 #: Submissions that need an eye and are not folded away.
-MOST_EYES = 25
+MAX_EYES = 25
 
 
 def _breakable(name: str) -> Markup:
@@ -56,8 +56,8 @@ def report_page(report: Report) -> str:
             for assignment in report.assignments
             if assignment.median_share is not None
         },
-        by_frequency=figures.by_frequency(report.misconceptions[:MOST_IN_FIGURE]),
-        most_in_figure=MOST_IN_FIGURE,
-        most_eyes=MOST_EYES,
+        by_frequency=figures.by_frequency(report.misconceptions[:MAX_IN_FIGURE]),
+        most_in_figure=MAX_IN_FIGURE,
+        most_eyes=MAX_EYES,
         fewest_to_correlate=FEWEST_TO_CORRELATE,
     )

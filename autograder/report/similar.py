@@ -39,9 +39,9 @@ COMMON_SHARE, COMMON_LEAST = 0.1, 3
 #: Letters without names that two have to share before they are named.
 LEAST_TOKENS = 60
 #: Characters of code of one submission that are compared: the time grows faster than they do.
-MOST_CHARACTERS = 200_000
+MAX_CHARACTERS = 200_000
 #: Characters of the first common piece that is shown.
-MOST_SHOWN = 300
+MAX_SHOWN = 300
 
 _reader = LimitedProcess("autograder.report.tokens_process")
 
@@ -99,7 +99,7 @@ def similar(
 def compared(cells: Sequence[str]) -> list[str]:
     """The cells that are compared, in order: of a huge submission the longest are left out, which
     nobody has written by hand."""
-    left = MOST_CHARACTERS
+    left = MAX_CHARACTERS
     taken = set()
     for number in sorted(range(len(cells)), key=lambda number: len(cells[number])):
         left -= len(cells[number])
@@ -196,7 +196,7 @@ def _pair(students: tuple[str, str], prints: Mapping[str, Any]) -> Pair:
         students,
         int(tokens),
         (min(1.0, float(shares[0])), min(1.0, float(shares[1]))),
-        plain(piece, MOST_SHOWN),
+        plain(piece, MAX_SHOWN),
     )
 
 

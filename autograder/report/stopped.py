@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from autograder.classroom.grades_file import RecordedResult
 from autograder.grade.result import CRASHED, TIMEOUT, ExerciseResult
-from autograder.report.labels import MOST_EXAMPLES
+from autograder.report.labels import MAX_EXAMPLES
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def stopped(entries: Iterable[RecordedResult], called: dict[str, str]) -> list[S
             submissions=len(who),
             timeouts=sum(result.has(TIMEOUT) for _, result in who),
             crashes=sum(result.has(CRASHED) for _, result in who),
-            examples=tuple(label for label, _ in who[:MOST_EXAMPLES]),
+            examples=tuple(label for label, _ in who[:MAX_EXAMPLES]),
         )
         for (assignment, exercise), who in seen.items()
     ]

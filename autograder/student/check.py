@@ -50,7 +50,7 @@ PASSES, FAILS, NOT_WRITTEN, ERROR, CHANGED, GONE = (
 )
 
 #: Characters of a message that a terminal shows, and the width of a line.
-MOST_MESSAGE = 20_000
+MAX_MESSAGE = 20_000
 WIDTH = 90
 _INDENT = 6
 
@@ -328,7 +328,7 @@ def lines_of_check(check: Check, columns: int = WIDTH + _INDENT) -> list[str]:
     counts = f"{check.points:g}/{check.max_points:g}"
     lines = [f"  {mark_of(check)} {name}  {counts}  {check.outcome}"]
     width = max(columns - _INDENT, 20)
-    for line in plain(check.message, MOST_MESSAGE).splitlines():
+    for line in plain(check.message, MAX_MESSAGE).splitlines():
         # Tables keep their columns.
         fits = len(line) <= width or line.startswith("  ")
         lines += [

@@ -25,7 +25,7 @@ from autograder.grade.result import (
 from autograder.text import plain_line
 
 #: Cells that one reason names.
-MOST_CELLS = 4
+MAX_CELLS = 4
 
 _STATUSES = {
     OUR_FAULT: "not judged, through no fault of the student: grade it again",
@@ -126,8 +126,8 @@ def _reasons(entry: RecordedResult, known: set[str], names: bool) -> tuple[Reaso
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = len(names) - MOST_CELLS
-    return ", ".join(names[:MOST_CELLS]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - MAX_CELLS
+    return ", ".join(names[:MAX_CELLS]) + (f" and {more} more" if more > 0 else "")
 
 
 def _status_reason(entry: RecordedResult, names: bool) -> Reason:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autograder.classroom.folder import ClassFolder
 from autograder.lms.export import Export
-from autograder.lms.standings import StudentStanding, strangers, to_mark
+from autograder.lms.student_standings import StudentStanding, strangers, to_mark
 from autograder.tables import as_cell, as_csv, as_points
 
 _PERSON = ("student", "first_name", "last_name", "email")

@@ -14,18 +14,18 @@ from typing import Any
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.hand_ins import collected, keep_record, place, put
 from autograder.classroom.late import TIMESTAMP, as_timestamp, how_late, read_timestamp
-from autograder.grade.submission import MOST_BYTES, Unreadable
+from autograder.grade.submission import MAX_BYTES, Unreadable
 from autograder.lms.archives import Archive, ArchiveError, look_into
 from autograder.lms.layouts import LAYOUTS, METADATA, Layout, Named, choose, too_deep
-from autograder.lms.whose import Asked, Candidate, apart, assigned, first_of, people
+from autograder.lms.submission_matching import Asked, Candidate, apart, assigned, first_of, people
 from autograder.text import listed
 
 #: What becomes of a file.
 TAKE, REPLACE, UNCHANGED, OLDER, LEFT_OUT = "new", "newer", "unchanged", "older", "left out"
 #: Bytes of all notebooks that are taken at a time.
-MOST_TOTAL = 4 * 2**30
+MAX_TOTAL = 4 * 2**30
 #: Names in one line of a terminal.
-MOST_NAMES = 20
+MAX_NAMES = 20
 
 
 @dataclass(frozen=True)
@@ -161,10 +161,10 @@ def _decide(
             candidate for candidate in group if candidate.name == notebooks[assignment]
         ] or group
         best = max(reversed(right), key=lambda candidate: candidate.rank)
-        total += min(best.file.size, MOST_BYTES)  # what is more is outputs, or refused
-        if total > MOST_TOTAL:
+        total += min(best.file.size, MAX_BYTES)  # what is more is outputs, or refused
+        if total > MAX_TOTAL:
             raise ArchiveError(
-                f"the notebooks come to more than {MOST_TOTAL / 2**30:.0f} GB, which no class "
+                f"the notebooks come to more than {MAX_TOTAL / 2**30:.0f} GB, which no class "
                 "hands in; collect one assignment at a time, or look at what is so large in them. "
                 "Nothing was taken"
             )
@@ -305,7 +305,7 @@ def exceptions(folder: ClassFolder, made: Plan, *, details: bool = False) -> lis
             and not place(folder, member.id, name).exists()
         ]
     by_kind["handed in files, and none of them a notebook"] = made.without_notebook
-    most = len(made.decisions) if details else MOST_NAMES
+    most = len(made.decisions) if details else MAX_NAMES
     lists = {kind: sorted(set(who)) for kind, who in by_kind.items() if who}
     return [f"{kind}: {len(who)}: {listed(who, most)}" for kind, who in lists.items()]
 

@@ -34,12 +34,12 @@ from lesson_kit.repair import OTHER_SEED, nearest_repair
 from lesson_kit.setting import in_haste
 
 #: Seconds that the tests may take on one mutant: a change can make a loop endless.
-MOST_SECONDS = 10
+MAX_SECONDS = 10
 #: Seconds that the search for a repair may take, as when grading, and one try of it.
 REPAIR_SECONDS = 2.0
 TRY_SECONDS = 0.5
 #: Of the changes of an exercise's known wrong answers, so many are tried.
-MOST_TWICE_WRONG = 20
+MAX_TWICE_WRONG = 20
 
 
 HEAD = (
@@ -191,7 +191,7 @@ def _changed_again(wrong: list[Implementation]) -> list[Implementation]:
     """Mechanical changes of known wrong answers: a few of each, from all over its code."""
     if not wrong:
         return []
-    of_each = -(-MOST_TWICE_WRONG // len(wrong))
+    of_each = -(-MAX_TWICE_WRONG // len(wrong))
     twice_wrong: list[Implementation] = []
     for misconception in wrong:
         changes = list(mutants(misconception.source))
@@ -200,7 +200,7 @@ def _changed_again(wrong: list[Implementation]) -> list[Implementation]:
             replace(misconception, name=f"{misconception.name}, {label}", source=source)
             for label, source in changes[step // 2 :: step][:of_each]
         ]
-    return twice_wrong[:: max(1, len(twice_wrong) // MOST_TWICE_WRONG)]
+    return twice_wrong[:: max(1, len(twice_wrong) // MAX_TWICE_WRONG)]
 
 
 def _count_unseen(
@@ -250,7 +250,7 @@ class _OutOfTime(BaseException):
 
 
 @contextmanager
-def _time_limit(seconds: float = MOST_SECONDS) -> Iterator[None]:
+def _time_limit(seconds: float = MAX_SECONDS) -> Iterator[None]:
     def stop(*_: object) -> None:
         raise _OutOfTime
 

@@ -11,7 +11,7 @@ import torch
 
 from autograder.box.box import Box
 from autograder.box.leaves import leaves, with_leaves
-from autograder.box.stand_in import class_stand_in, function_stand_in
+from autograder.box.reference_proxy import class_proxy, function_proxy
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
 from autograder.course.lessons import builds_on
@@ -51,7 +51,7 @@ def ask(request: dict[str, object]) -> dict[str, object]:
 
 
 def test_a_function_is_called_with_its_errors_and_its_gradients() -> None:
-    softened = function_stand_in("softened", ask)
+    softened = function_proxy("softened", ask)
     real = CODE._names["softened"]
     x = torch.randn(3, 4, dtype=torch.float64)
     assert softened(x)[0].equal(real(x)[0])
@@ -68,7 +68,7 @@ def test_a_function_is_called_with_its_errors_and_its_gradients() -> None:
 
 def test_a_module_has_its_parameters_here_and_learns() -> None:
     real = CODE._names["Scaled"](4)
-    module = class_stand_in("Scaled", ask)(4)
+    module = class_proxy("Scaled", ask)(4)
     assert list(module.state_dict()) == list(real.state_dict())
     assert module.width == 4 and module.inner.in_features == 4
     module.load_state_dict(real.state_dict())
@@ -81,11 +81,11 @@ def test_a_module_has_its_parameters_here_and_learns() -> None:
     for (name, mine), theirs in zip(module.named_parameters(), real.parameters()):
         assert mine.grad is not None and torch.allclose(mine.grad, theirs.grad), name
     with pytest.raises(TypeError):
-        class_stand_in("Scaled", ask)()
+        class_proxy("Scaled", ask)()
 
 
 def test_what_is_set_on_a_module_counts() -> None:
-    real, module = CODE._names["Twice"](4), class_stand_in("Twice", ask)(4)
+    real, module = CODE._names["Twice"](4), class_proxy("Twice", ask)(4)
     x = torch.randn(3, 4)
     assert module(x).equal(real(x))
     for one in (real, module):
@@ -208,7 +208,7 @@ def test_nothing_of_the_courses_answer_is_in_a_box(tiny: Bundle) -> None:
     with boxes().start({}) as box:
         box.run("import numpy as np", 20)
         before = look(box)  # libraries say the same somewhere
-        assert tester.lend("double", box)
+        assert tester.put_proxy("double", box)
         reply = box.run("print(double(np.arange(3.0)))", 20)
         assert "0. 2. 4." in reply.output
         assert look(box) == before

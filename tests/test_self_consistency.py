@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from autograder.authors.own_results import unsaid_own_results
+from autograder.authors.self_consistency import unsaid_own_results
 from lesson_kit.checks import assert_close, assert_equal
 from lesson_kit.failures import CheckFailed
 

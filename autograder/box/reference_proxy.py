@@ -24,7 +24,7 @@ from autograder.box.leaves import leaves, with_leaves
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
 
 
-def function_stand_in(name: str, ask: Ask) -> Callable[..., Any]:
+def function_proxy(name: str, ask: Ask) -> Callable[..., Any]:
     """What stands for a function of the course's."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -34,7 +34,7 @@ def function_stand_in(name: str, ask: Ask) -> Callable[..., Any]:
     return call
 
 
-def class_stand_in(name: str, ask: Ask) -> type[nn.Module]:
+def class_proxy(name: str, ask: Ask) -> type[nn.Module]:
     """What stands for a torch module of the course's."""
 
     class StandIn(nn.Module):

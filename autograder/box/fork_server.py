@@ -1,4 +1,4 @@
-"""The zygote: a process that has imported everything and forks a box for each submission.
+"""The fork server: a process that has imported everything and forks a box for each submission.
 
 It runs inside the sandbox and never runs student code itself; each box is a child with
 namespaces, files and limits of its own. One box at a time: starting the next ends the
@@ -39,7 +39,7 @@ ENDED_BY_US = -signal.SIGKILL
 
 @dataclass
 class _Child:
-    """A box as the zygote sees it."""
+    """A box as the fork server sees it."""
 
     pid: int
     confined: bool
@@ -134,7 +134,7 @@ def _box(descriptor: int, user: int | None, student: object) -> None:
     if user is None:
         os.setsid()
     else:
-        # Where a memory cgroup runs out, the kernel is to end the box and not the zygote.
+        # Where a memory cgroup runs out, the kernel is to end the box and not the fork server.
         with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
             score.write("1000")
         own_namespaces()
@@ -161,8 +161,10 @@ def _keep_only(descriptor: int) -> None:
 
 
 def main() -> None:
-    """``python -m autograder.box.zygote FD confined|free USER LIBRARY...``: serve on an inherited
-    socket."""
+    """``python -m autograder.box.fork_server FD confined|free USER LIBRARY...``.
+
+    It serves on an inherited socket.
+    """
     control = socket.socket(fileno=int(sys.argv[1]))
     control.set_inheritable(False)
     user = int(sys.argv[3]) if sys.argv[2] == "confined" else None
