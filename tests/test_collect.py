@@ -548,7 +548,7 @@ def test_what_nobody_reads_stops_no_class(
 ) -> None:
     """A student may hand in folders full of other files, data, and notebooks that are too large."""
     monkeypatch.setattr(archives, "MAX_NOTEBOOKS", 4)
-    monkeypatch.setattr(archives, "MAX_BYTES", 10)
+    monkeypatch.setattr(archives, "MAX_NOTEBOOK_BYTES", 10)
     monkeypatch.setattr(collecting, "MAX_TOTAL", 20)
     files = {f"{MOODLE}modules/{n}.js": b"0123456789abcdef" for n in range(12)}
     files |= {f"{MOODLE}old/{n}/tiny.ipynb": b"0123456789abcdef" for n in range(2)}

@@ -19,7 +19,8 @@ from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
 from autograder.grade.exception_forms import TYPES
 from autograder.grade.hidden_exceptions import SIGNS, let_through, number
-from autograder.grade.telling import MAX_BITS, Telling
+from autograder.grade.limits import MAX_TOLD_BITS
+from autograder.grade.telling import Telling
 from lesson_kit.exceptions import REFUSED
 
 from .submissions import graded, notebook_with
@@ -378,7 +379,7 @@ def test_a_submission_tells_at_most_seventy_bits() -> None:
             spent += before - telling.bits_left
             texts += bool(said[0])
             assert bool(said[0]) == (telling.bits_left < before)
-        assert spent <= MAX_BITS
+        assert spent <= MAX_TOLD_BITS
         assert texts == 1, "one that says much, and no other"
 
 

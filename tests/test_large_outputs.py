@@ -63,7 +63,7 @@ def test_large_outputs_are_dropped_and_nothing_else(kind: str, style: dict[str, 
 
 
 def test_where_a_chunk_ends_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(without_outputs, "MAX_OF_A_CELL", 90)
+    monkeypatch.setattr(without_outputs, "MAX_OUTPUT_BYTES", 90)
     tree = notebook([stream("x" * 100)], [stream('é\\" ]')], [stream(["y\n"] * 30)])
     data = json.dumps(tree, ensure_ascii=False).encode()
     for chunk in (1, 2, 3, 7, 64, 1000):

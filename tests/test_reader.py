@@ -43,10 +43,10 @@ def test_of_what_is_too_long_or_too_much_everything_may_be() -> None:
     function = "def f(): return y"
     assert not rebound_at([function, "x = 1"], [1])
     assert rebound_at([function, nested(19)], [1]) == {1}
-    long = f"x = '{'a' * reader.MAX_OF_A_CELL}'"
+    long = f"x = '{'a' * reader.MAX_CELL_CHARACTERS}'"
     assert rebound_at([function, long], [1]) == {1}
     assert names_bound(long) == []
-    assert rebound_at([function] * (reader.MAX_OF_A_NOTEBOOK // 10), [1]) == {1}
+    assert rebound_at([function] * (reader.MAX_NOTEBOOK_CHARACTERS // 10), [1]) == {1}
 
 
 def test_a_notebook_is_asked_about_once(monkeypatch: pytest.MonkeyPatch) -> None:

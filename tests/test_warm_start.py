@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from autograder.box.inside import MAX_OUTPUT
+from autograder.box.caps import MAX_OUTPUT_CHARACTERS
 from autograder.build.beside import write_data
 from autograder.course.bundle import Bundle
 from autograder.course.lessons import Lesson
@@ -89,6 +89,6 @@ def test_a_box_prints_what_a_stock_kernel_prints(
             assert reply.error is None, f"{cell.source}\n{reply.error}"
             shown = re.sub(r"^Out\[\d+\]: ?", "", plain(reply.output), flags=re.M)
             expected = printed(cell)
-            assert len(expected) < MAX_OUTPUT
+            assert len(expected) < MAX_OUTPUT_CHARACTERS
             assert plain(shown) == expected, cell.source
     assert all(f"{name} " in printed(last) for name in names), "nothing was compared"

@@ -16,9 +16,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from autograder.box import channel
-from autograder.box.caps import ProtocolError
+from autograder.box.caps import (
+    MAX_CALLS,
+    MAX_CHANGED,
+    MAX_ERROR_CHARACTERS,
+    MAX_OUTPUT_CHARACTERS,
+    ProtocolError,
+)
 from autograder.box.confinement import BoxLimits
-from autograder.box.inside import MAX_ERROR_TEXT, MAX_OUTPUT
 from autograder.box.patience import Patience
 from autograder.box.sandbox import ForkServer, NoSandbox
 from autograder.text import plain, plain_line
@@ -35,12 +40,6 @@ MAX_MEMORY = BoxLimits().memory
 
 #: Answers what a box asks while it works: plain data from plain data.
 Helper = Callable[[Any], dict[str, Any]]
-
-#: Things that one cell is told to have changed.
-MAX_CHANGED = 5
-
-#: Questions that a box may ask while it works on one request.
-MAX_CALLS = 5_000
 
 
 class BoxFailure(BaseException):
@@ -256,7 +255,7 @@ class Box:
             raise
         output = answer.get("output", "")
         # The box keeps to this length itself, as long as it is what we started.
-        output = plain(output, MAX_OUTPUT + 100) if isinstance(output, str) else ""
+        output = plain(output, MAX_OUTPUT_CHARACTERS + 100) if isinstance(output, str) else ""
         if answer.get("missing") is True:
             return Reply(missing=True, output=output)
         raised, changed = answer.get("error"), answer.get("changed")
@@ -337,9 +336,9 @@ def _box_error(error: Any) -> BoxError:
     means = error.get("means") if isinstance(error, dict) else None
     return BoxError(
         kinds,
-        plain(text, MAX_ERROR_TEXT) if isinstance(text, str) else "",
+        plain(text, MAX_ERROR_CHARACTERS) if isinstance(text, str) else "",
         by_hand,
-        plain_line(line, MAX_ERROR_TEXT) if isinstance(line, str) else "",
+        plain_line(line, MAX_ERROR_CHARACTERS) if isinstance(line, str) else "",
         error.get("below") is True if isinstance(error, dict) else False,
-        plain_line(means, MAX_ERROR_TEXT) if isinstance(means, str) else "",
+        plain_line(means, MAX_ERROR_CHARACTERS) if isinstance(means, str) else "",
     )

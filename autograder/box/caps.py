@@ -24,6 +24,14 @@ MAX_PLAIN = 100
 #: Ints up to here, and down to less than zero by as much, stand in the tree.
 MAX_PLAIN_INT = 2**53
 
+#: Characters of what one cell prints that are kept, and of an error's text.
+MAX_OUTPUT_CHARACTERS = 20_000
+MAX_ERROR_CHARACTERS = 2_000
+#: Things that one cell is told to have changed.
+MAX_CHANGED = 5
+#: Questions that a box may ask while it works on one request.
+MAX_CALLS = 5_000
+
 
 class ProtocolError(Exception):
     """Bytes that are no frame, or a value that no frame can hold."""

@@ -37,13 +37,11 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
+from autograder.box.caps import MAX_ERROR_CHARACTERS, MAX_OUTPUT_CHARACTERS
 from autograder.box.channel import Closed, receive, send
 from autograder.box.usual import own_copy
 from lesson_kit.evidence import raised_by_hand
 from lesson_kit.exceptions import in_a_cell, meaning
-
-MAX_OUTPUT = 20_000
-MAX_ERROR_TEXT = 2_000
 
 #: What a probe's code is filed under.
 PROBE = "<probe>"
@@ -52,7 +50,7 @@ PROBE = "<probe>"
 class CappedText(io.TextIOBase):
     """A text stream that keeps the first ``limit`` characters and forgets the rest."""
 
-    def __init__(self, limit: int = MAX_OUTPUT) -> None:
+    def __init__(self, limit: int = MAX_OUTPUT_CHARACTERS) -> None:
         self.limit = limit
         self.parts: list[str] = []
         self.size = 0
@@ -233,7 +231,7 @@ def _taken_from(descriptor: int) -> bytes:
     if not os.fstat(descriptor).st_size:
         return b""
     os.lseek(descriptor, 0, os.SEEK_SET)
-    words = os.read(descriptor, MAX_OUTPUT)
+    words = os.read(descriptor, MAX_OUTPUT_CHARACTERS)
     os.ftruncate(descriptor, 0)
     os.lseek(descriptor, 0, os.SEEK_SET)
     return words
@@ -247,7 +245,7 @@ def describe(error: BaseException) -> dict[str, Any]:
     """Type, base types, text and meaning of an exception, whether a cell raised it, in which line
     of a cell it arose, and whether in what that line calls of a probe's, as plain data."""
     try:
-        text = str(error)[:MAX_ERROR_TEXT]
+        text = str(error)[:MAX_ERROR_CHARACTERS]
     except Exception:
         text = "(its text could not be read)"
     try:
@@ -274,7 +272,7 @@ def _line_of(error: BaseException) -> tuple[str, bool]:
     # Code of earlier lessons, which a line of this notebook calls, has no lines here.
     cells = [frame for frame in frames if frame.filename != PROBE and frame.line]
     own = [frame for frame in cells if frame.filename == cells[0].filename]
-    line = (own[-1].line or "")[:MAX_ERROR_TEXT] if own else ""
+    line = (own[-1].line or "")[:MAX_ERROR_CHARACTERS] if own else ""
     return line, bool(own) and (frames[-1].filename == PROBE or len(own) < len(cells))
 
 

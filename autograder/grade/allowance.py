@@ -16,10 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-#: Processor seconds of the thread that judges; waiting for a box costs none.
-MAX_SECONDS = 4.0
-#: Bytes of addresses beyond what the process has already.
-MAX_MEMORY = 2**30
+from autograder.grade.limits import MAX_JUDGING_BYTES, MAX_JUDGING_SECONDS
 
 #: Seconds from one look at the clock to the next.
 _LOOK_SECONDS = 0.1
@@ -33,7 +30,9 @@ class Spent(BaseException):
 
 
 @contextlib.contextmanager
-def allowance(seconds: float = MAX_SECONDS, memory: int = MAX_MEMORY) -> Iterator[None]:
+def allowance(
+    seconds: float = MAX_JUDGING_SECONDS, memory: int = MAX_JUDGING_BYTES
+) -> Iterator[None]:
     """Bound what this thread takes inside the block.
 
     Args:

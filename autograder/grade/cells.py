@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from autograder.course import notebook_reading as reading
+from autograder.grade.limits import MAX_CELL_OUTPUTS
 from autograder.grade.reader import look
 from autograder.notebooks import joined, png_of
-
-#: Outputs of a cell.
-MAX_OUTPUTS = 200
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ def cell_of(raw: Any) -> Cell | None:
         kind,
         _writable(source),
         _writable(name) if isinstance(name, str) else "",
-        tuple(_output(output) for output in outputs[:MAX_OUTPUTS] if isinstance(output, dict)),
+        tuple(_output(output) for output in outputs[:MAX_CELL_OUTPUTS] if isinstance(output, dict)),
         _attachments(raw.get("attachments")),
     )
 
@@ -60,7 +58,7 @@ def _attachments(raw: Any) -> tuple[tuple[str, str], ...]:
         for name, by_kind in files
         if isinstance(name, str) and isinstance(by_kind, dict)
         for data in by_kind.values()
-    )[:MAX_OUTPUTS]
+    )[:MAX_CELL_OUTPUTS]
 
 
 def _output(raw: dict[str, Any]) -> dict[str, Any]:

@@ -16,12 +16,10 @@ from urllib.parse import unquote
 
 from PIL import Image, ImageOps
 
+from autograder.grade.limits import MAX_ANSWER_PICTURES, MAX_PICTURE_BYTES, MAX_PICTURE_PIXELS
 from autograder.limited_process import serve
 
-#: Pictures of one answer, bytes of one, its pixels, and the pixels of a side that are shown.
-MAX_PICTURES = 12
-MAX_BYTES = 15 * 2**20
-MAX_PIXELS = 25_000_000
+#: Pixels of a side that are shown.
 LONGEST_SIDE = 2_000
 
 #: What is shown: what was pasted, or an address.
@@ -51,8 +49,8 @@ def of_an_answer(
     def take(called: str, data: str | None) -> str:
         try:
             picture = _made_anew(data)
-            if len(pictures) >= MAX_PICTURES and picture not in pictures:
-                raise Unfit(f"of one answer {MAX_PICTURES} are shown")
+            if len(pictures) >= MAX_ANSWER_PICTURES and picture not in pictures:
+                raise Unfit(f"of one answer {MAX_ANSWER_PICTURES} are shown")
         except Unfit as why:
             unfit.append((called[:200], str(why)))
             return "[a picture that is not shown]"
@@ -87,12 +85,12 @@ def _made_anew(data: str | None) -> str:
         content = base64.b64decode("".join(data.split()), validate=True)
     except (binascii.Error, ValueError):
         raise Unfit("it is damaged") from None
-    if len(content) > MAX_BYTES:
-        raise Unfit(f"it has more than {MAX_BYTES // 2**20} MB")
+    if len(content) > MAX_PICTURE_BYTES:
+        raise Unfit(f"it has more than {MAX_PICTURE_BYTES // 2**20} MB")
     try:
         with Image.open(io.BytesIO(content), formats=("PNG", "JPEG")) as picture:
-            if picture.width * picture.height > MAX_PIXELS:
-                raise Unfit(f"it has more than {MAX_PIXELS // 10**6} million pixels")
+            if picture.width * picture.height > MAX_PICTURE_PIXELS:
+                raise Unfit(f"it has more than {MAX_PICTURE_PIXELS // 10**6} million pixels")
             kind = picture.format or "PNG"
             picture.draft(None, (LONGEST_SIDE, LONGEST_SIDE))
             upright = ImageOps.exif_transpose(picture)

@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from autograder.grade.limits import MAX_CELL_CHARACTERS, MAX_NOTEBOOK_CHARACTERS
 from autograder.limited_process import LimitedProcess, TooMuch
 from lesson_kit.answer_text import Words
 
@@ -26,10 +27,6 @@ __all__ = [
     "words_of",
 ]
 
-#: Characters of one cell that are looked at; of a longer one everything may be.
-MAX_OF_A_CELL = 20_000
-#: Characters of all cells of a notebook.
-MAX_OF_A_NOTEBOOK = 400_000
 #: Cells of which it is remembered what was seen.
 MAX_LOOKS = 4_000
 
@@ -46,9 +43,9 @@ def rebound_at(cells: Sequence[str], places: Iterable[int]) -> frozenset[int]:
         places: numbers of cells before each.
     """
     places = frozenset(places)
-    if not places or sum(map(len, cells)) > MAX_OF_A_NOTEBOOK:
+    if not places or sum(map(len, cells)) > MAX_NOTEBOOK_CHARACTERS:
         return places
-    looked_at = [cell if len(cell) <= MAX_OF_A_CELL else None for cell in cells]
+    looked_at = [cell if len(cell) <= MAX_CELL_CHARACTERS else None for cell in cells]
     try:
         return frozenset(_reader.ask("rebound", looked_at, sorted(places)))
     except TooMuch:
@@ -60,7 +57,7 @@ def names_bound(source: str) -> list[str]:
 
     Empty for what is no Python, too long or too much.
     """
-    if len(source) > MAX_OF_A_CELL:
+    if len(source) > MAX_CELL_CHARACTERS:
         return []
     try:
         return list(map(str, _reader.ask("names_bound", source)))
@@ -87,10 +84,10 @@ def look_at(cells: Iterable[tuple[str, bool]]) -> None:
         cells: source of each, and whether it is code.
     """
     new = [cell for cell in dict.fromkeys(cells) if cell not in _looks]
-    wanted = [(source, code) for source, code in new if len(source) <= MAX_OF_A_CELL]
+    wanted = [(source, code) for source, code in new if len(source) <= MAX_CELL_CHARACTERS]
     if len(_looks) + len(wanted) > MAX_LOOKS:
         _looks.clear()
-    if sum(len(source) for source, _ in wanted) > MAX_OF_A_NOTEBOOK:
+    if sum(len(source) for source, _ in wanted) > MAX_NOTEBOOK_CHARACTERS:
         return
     with contextlib.suppress(TooMuch):
         for cell, seen in zip(wanted, _reader.ask("look", wanted)):
@@ -101,7 +98,7 @@ def look(source: str, code: bool) -> Look:
     """What is seen of one cell. What is too long or too much is no cell that was handed out."""
     if (source, code) not in _looks:
         seen = Look(hashlib.sha256(source.encode("utf-8", "replace")).hexdigest())
-        if len(source) <= MAX_OF_A_CELL:
+        if len(source) <= MAX_CELL_CHARACTERS:
             with contextlib.suppress(TooMuch):
                 seen = _look(_reader.ask("look", [(source, code)])[0])
         _looks[source, code] = seen
@@ -119,7 +116,7 @@ def words_of(source: str) -> Words:
     Raises:
         TooMuch: it cannot be read.
     """
-    if len(source) > MAX_OF_A_CELL:
+    if len(source) > MAX_CELL_CHARACTERS:
         return Words()
     names, numbers = _reader.ask("words", source)
     return Words(frozenset(names), frozenset(numbers))
@@ -136,7 +133,7 @@ def repaired(source: str, passes: Callable[[str], bool], seconds: float) -> str:
     Raises:
         TooMuch: it cannot be read or changed.
     """
-    if len(source) > MAX_OF_A_CELL:
+    if len(source) > MAX_CELL_CHARACTERS:
         return ""
     return str(_reader.ask("repair", source, seconds, answer=passes))
 

@@ -14,6 +14,12 @@ from autograder.grade import flags as kinds
 from autograder.grade import reasons
 from autograder.grade.cells import Cell, cell_of
 from autograder.grade.flags import Flag
+from autograder.grade.limits import (
+    MAX_NOTEBOOK_BYTES,
+    MAX_NOTEBOOK_CELLS,
+    MAX_NOTEBOOK_CONTAINERS,
+    MAX_TIMES_READ,
+)
 from autograder.grade.pictures import with_pictures
 from autograder.grade.reader import look, look_at, names_bound
 from autograder.grade.restored import with_answers_as_code, with_names
@@ -21,14 +27,6 @@ from autograder.grade.without_outputs import TooLarge, read_without_outputs
 from autograder.grade.written import find_written_answers, with_text_beside
 from autograder.text import plain_line
 
-#: A notebook file without large outputs, in bytes. One with many figures has a few million.
-MAX_BYTES = 25 * 2**20
-#: How many times as much is read of it at all, to find what is no output.
-MAX_READ = 20
-#: Lists and objects in it: read, each takes up to a hundred times its place in the file.
-MAX_CONTAINERS = 1_000_000
-#: Its cells. A lesson has a few dozen.
-MAX_CELLS = 2_000
 #: Files that a reason names.
 MAX_NAMES = 5
 
@@ -118,7 +116,7 @@ def _is_renamed_notebook(path: Path) -> bool:
         return False
 
 
-def read_file(path: Path, most: int = MAX_BYTES) -> bytes:
+def read_file(path: Path, most: int = MAX_NOTEBOOK_BYTES) -> bytes:
     """The bytes of a regular file, without large outputs where it is a notebook.
 
     Links, pipes and devices are refused.
@@ -149,7 +147,7 @@ def content_of(file: BinaryIO, most: int) -> bytes:
         Unreadable: it is too large.
     """
     try:
-        return read_without_outputs(file, most, most * MAX_READ)
+        return read_without_outputs(file, most, most * MAX_TIMES_READ)
     except TooLarge:
         raise Unreadable(
             f"The notebook has more than {most // 2**20} MB without its outputs, and no more is "
@@ -169,10 +167,10 @@ def parse(data: bytes, bundle: Bundle) -> Submission:
     """
     if not data.strip():
         raise Unreadable(f"{reasons.EMPTY}. Save the notebook and hand it in again.")
-    if data.count(b"{") + data.count(b"[") > MAX_CONTAINERS:
+    if data.count(b"{") + data.count(b"[") > MAX_NOTEBOOK_CONTAINERS:
         raise Unreadable(
-            f"The notebook holds more than {MAX_CONTAINERS} lists and objects. Clear its outputs "
-            "and hand it in again."
+            f"The notebook holds more than {MAX_NOTEBOOK_CONTAINERS} lists and objects. Clear its "
+            "outputs and hand it in again."
         )
     try:
         tree = reading.tree_of(data)
@@ -198,10 +196,10 @@ def parse(data: bytes, bundle: Bundle) -> Submission:
         cells = [cell for cells in lists for cell in cells]
     if not isinstance(cells, list):
         raise Unreadable("The notebook has no list of cells. Save it in JupyterLab and try again.")
-    if len(cells) > MAX_CELLS:
+    if len(cells) > MAX_NOTEBOOK_CELLS:
         raise Unreadable(
-            f"The notebook has {len(cells)} cells; at most {MAX_CELLS} are read. Remove what "
-            "does not belong to the lesson and hand it in again."
+            f"The notebook has {len(cells)} cells; at most {MAX_NOTEBOOK_CELLS} are read. Remove "
+            "what does not belong to the lesson and hand it in again."
         )
     read = [cell_of(raw) for raw in cells]
     known = [cell for cell in read if cell is not None]

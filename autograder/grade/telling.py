@@ -1,9 +1,9 @@
 """What the hidden tests of one submission tell of exceptions: so many bits, and no more.
 
 The text of an exception is the student's to choose, and what a hidden test gave the code could be
-put into it. Each text that is told costs what a code for it would take; when :data:`MAX_BITS` are
-spent, no further one is told. So of all that can be said about exceptions in a submission there is
-less than two to the power of 70.
+put into it. Each text that is told costs what a code for it would take; when
+:data:`.limits.MAX_TOLD_BITS` are spent, no further one is told. So of all that can be said about
+exceptions in a submission there is less than two to the power of 70.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ import math
 from collections.abc import Sequence
 
 from autograder.box.box import BoxError, in_line
-from autograder.grade.reader import MAX_OF_A_CELL, MAX_OF_A_NOTEBOOK, TooMuch, let_through
+from autograder.grade.limits import (
+    MAX_CELL_CHARACTERS,
+    MAX_NOTEBOOK_CHARACTERS,
+    MAX_TOLD_BITS,
+    MAX_TOLD_LINE_CHARACTERS,
+)
+from autograder.grade.reader import TooMuch, let_through
 
-#: Bits that a submission may tell, and of them those for how many texts there are.
-MAX_BITS = 70.0
 HOW_MANY = 1.5
 #: Bits for which of the named checks of a test it is.
 WHICH_CHECK = 3.0
-#: Characters of a line of the student's.
-MAX_LINE = 160
 
 
 class Telling:
@@ -33,13 +35,13 @@ class Telling:
             cells: sources of the student's notebook; of a very long one nothing is told.
             tests: how many there are.
         """
-        self._cells = [cell for cell in cells if len(cell) <= MAX_OF_A_CELL]
-        if sum(map(len, self._cells)) > MAX_OF_A_NOTEBOOK:
+        self._cells = [cell for cell in cells if len(cell) <= MAX_CELL_CHARACTERS]
+        if sum(map(len, self._cells)) > MAX_NOTEBOOK_CHARACTERS:
             self._cells = []
         self._lines = {row.strip() for cell in self._cells for row in cell.splitlines()}
         self._where = math.log2(max(tests, 1)) + WHICH_CHECK
         self._told: list[tuple[str, str, bool]] = []
-        self.bits_left = MAX_BITS - HOW_MANY
+        self.bits_left = MAX_TOLD_BITS - HOW_MANY
 
     def of(self, error: BoxError) -> tuple[str, str]:
         """The text of an exception, made anew, and the line in which it arose, in words; or "".
@@ -54,7 +56,7 @@ class Telling:
         except TooMuch:
             return "", ""
         line = error.line.strip()
-        has_line = 0 < len(line) <= MAX_LINE and line in self._lines
+        has_line = 0 < len(line) <= MAX_TOLD_LINE_CHARACTERS and line in self._lines
         if text and has_line and self._spend((text, line, error.below), bits):
             return text, in_line(line, error.below)
         if text and self._spend((text, "", bool(line)), bits):

@@ -23,6 +23,7 @@ from autograder.course.bundle import Bundle, TestCell
 from autograder.diagnose.diagnosis import Mistake, evidence_of, from_json
 from autograder.grade.allowance import Spent, allowance
 from autograder.grade.course_code import CourseCode
+from autograder.grade.limits import MAX_MESSAGE_CHARACTERS
 from autograder.grade.remote_names import NameMissing, RemoteNames
 from autograder.grade.result import (
     CRASHED,
@@ -42,9 +43,6 @@ from lesson_kit.earlier import as_module
 from lesson_kit.exceptions import REFUSED, meaning, unwritten
 from lesson_kit.failures import CheckFailed, ChecksFailed, Evidence, Part
 from lesson_kit.setting import as_grader, in_haste
-
-#: Characters of a message: a value of the student's may be part of it.
-MAX_MESSAGE = 4_000
 
 
 class Judged(NamedTuple):
@@ -212,7 +210,7 @@ class Tester:
             points = sum((part.points for part in settled if part.passed), 0.0)
         if outcome == FAILED and points:
             outcome = PARTIAL
-        message = plain(message, MAX_MESSAGE)
+        message = plain(message, MAX_MESSAGE_CHARACTERS)
         result = TestResult(
             test.grade_id,
             test.exercise,

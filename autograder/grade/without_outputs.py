@@ -9,9 +9,7 @@ from __future__ import annotations
 import re
 from typing import BinaryIO
 
-#: Bytes and lists and objects of one cell's outputs that are kept, to be shown beside its code.
-MAX_OF_A_CELL = 2**20
-MAX_CONTAINERS = 2_000
+from autograder.grade.limits import MAX_OUTPUT_BYTES, MAX_OUTPUT_CONTAINERS
 
 #: Bytes that are read at a time; they grow where one text is longer.
 _CHUNK = 2**20
@@ -83,7 +81,7 @@ class _Filter:
             if len(text) > self.most:  # one text
                 if self.start is None:
                     raise TooLarge
-                self.containers = MAX_CONTAINERS + 1  # these outputs are dropped
+                self.containers = MAX_OUTPUT_CONTAINERS + 1  # these outputs are dropped
                 backslashes = len(text) - len(text.rstrip(b"\\"))
                 text = b'"' + b"\\" * backslashes
             # One that does not end here is looked at again with twice as much behind it.
@@ -118,7 +116,7 @@ class _Filter:
             self.depth -= 1
             if self.start is not None and self.depth == self.outside:
                 size = len(self.kept) - self.start
-                if size > MAX_OF_A_CELL or self.containers > MAX_CONTAINERS:
+                if size > MAX_OUTPUT_BYTES or self.containers > MAX_OUTPUT_CONTAINERS:
                     del self.kept[self.start :]
                     self.kept += b": []"
                 self.start = None
@@ -130,6 +128,6 @@ class _Filter:
         if self.start is None:
             if len(self.kept) > self.most:
                 raise TooLarge
-        elif len(self.kept) - self.start > 2 * MAX_OF_A_CELL:
+        elif len(self.kept) - self.start > 2 * MAX_OUTPUT_BYTES:
             # These will be dropped: no more of them than says so is held.
-            del self.kept[self.start + MAX_OF_A_CELL + 1 :]
+            del self.kept[self.start + MAX_OUTPUT_BYTES + 1 :]

@@ -12,6 +12,7 @@ from autograder.course.libraries import ask_for_libraries, optional_libraries
 from autograder.errors import WrongUse
 from autograder.grade.engine import under
 from autograder.grade.grading import grade
+from autograder.grade.limits import MAX_TESTERS
 from autograder.grade.result import Result
 from autograder.grade.task import Task
 from autograder.grade.tester import Tester
@@ -20,9 +21,6 @@ from autograder.grade.tester import Tester
 class OtherEngine(WrongUse):
     """A worker would come to another verdict; the message says what to do."""
 
-
-#: Testers kept warm: one for each assignment of the course, and some more.
-MAX_TESTERS = 16
 
 _testers: dict[tuple[str, float], Tester] = {}
 

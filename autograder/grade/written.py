@@ -12,6 +12,7 @@ from autograder.course.bundle import Bundle
 from autograder.grade import flags as kinds
 from autograder.grade.cells import Cell
 from autograder.grade.flags import Flag
+from autograder.grade.limits import MAX_LINE_CHARACTERS, MAX_QUOTED_CHARACTERS
 from autograder.grade.reader import look
 from autograder.notebooks import HIDDEN, grade_id
 from autograder.text import plain_line
@@ -24,12 +25,6 @@ _SENTENCE = re.compile(
     r"\s*(?!(?:def|class|for|while|if|with|from|import|return|assert|not|lambda|raise)\b)"
     r"[^\W\d_]+(?:[,;:]? [^\W\d_'’-]+){3}"
 )
-
-#: Characters of a line that are looked at.
-MAX_OF_A_LINE = 500
-
-#: Characters of a cell that a flag quotes.
-MAX_QUOTED = 50
 
 
 def find_written_answers(cells: list[Cell], bundle: Bundle) -> tuple[list[Cell], list[Flag]]:
@@ -126,7 +121,7 @@ def with_text_beside(cells: list[Cell], bundle: Bundle) -> tuple[list[Cell], lis
         if cell.kind != "code" and at not in taken and at not in places and _is_own(cell, bundle)
     ]
     if own:
-        first = plain_line(own[0].source.strip().splitlines()[0], MAX_QUOTED)
+        first = plain_line(own[0].source.strip().splitlines()[0], MAX_QUOTED_CHARACTERS)
         flags.append(kinds.OWN_TEXT.flag(number=len(own), first=first))
     return [cell for at, cell in enumerate(cells) if at not in taken], flags
 
@@ -156,5 +151,5 @@ def _is_text(cell: Cell) -> bool:
     lines = cell.source.strip().splitlines()
     if all(line.lstrip().startswith("#") for line in lines):
         return True
-    sentence = _SENTENCE.match(lines[0][:MAX_OF_A_LINE])
+    sentence = _SENTENCE.match(lines[0][:MAX_LINE_CHARACTERS])
     return sentence is not None and not look(cell.source, True).is_python

@@ -24,7 +24,8 @@ from typing import BinaryIO, cast
 
 from autograder.errors import WrongUse
 from autograder.files import LEFT_BY_TOOLS
-from autograder.grade.submission import MAX_BYTES, Unreadable, content_of, read_file
+from autograder.grade.limits import MAX_NOTEBOOK_BYTES
+from autograder.grade.submission import Unreadable, content_of, read_file
 from autograder.lms.layouts import is_notebook
 from autograder.text import plain_line
 
@@ -70,7 +71,7 @@ class Archive:
     left_out: list[tuple[str, str]] = field(default_factory=list)
 
 
-def look_into(path: Path, most: int = MAX_BYTES, zone: tzinfo | None = None) -> Archive:
+def look_into(path: Path, most: int = MAX_NOTEBOOK_BYTES, zone: tzinfo | None = None) -> Archive:
     """List the files of a folder or a zip.
 
     Args:

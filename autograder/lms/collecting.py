@@ -14,7 +14,8 @@ from typing import Any
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.hand_ins import collected, keep_record, place, put
 from autograder.classroom.late import TIMESTAMP, as_timestamp, how_late, read_timestamp
-from autograder.grade.submission import MAX_BYTES, Unreadable
+from autograder.grade.limits import MAX_NOTEBOOK_BYTES
+from autograder.grade.submission import Unreadable
 from autograder.lms.archives import Archive, ArchiveError, look_into
 from autograder.lms.layouts import LAYOUTS, METADATA, Layout, Named, choose, too_deep
 from autograder.lms.submission_matching import Asked, Candidate, apart, assigned, first_of, people
@@ -161,7 +162,7 @@ def _decide(
             candidate for candidate in group if candidate.name == notebooks[assignment]
         ] or group
         best = max(reversed(right), key=lambda candidate: candidate.rank)
-        total += min(best.file.size, MAX_BYTES)  # what is more is outputs, or refused
+        total += min(best.file.size, MAX_NOTEBOOK_BYTES)  # what is more is outputs, or refused
         if total > MAX_TOTAL:
             raise ArchiveError(
                 f"the notebooks come to more than {MAX_TOTAL / 2**30:.0f} GB, which no class "
