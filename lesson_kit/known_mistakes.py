@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from .answer_text import all_stand_in
 from .evidence import BY_HAND, Evidence, Seen, agree, fingerprint, same
-from .setting import beside_notebook
+from .setting import beside_notebook, unpack
 
 __all__ = ["Explanation", "excluded", "exercises_known", "explanations", "known_mistake"]
 
@@ -235,7 +235,7 @@ def known_mistake(exercise: str, evidence: Sequence[Evidence], source: str) -> s
     try:
         known = [
             entry
-            for entry in _released().get(exercise, [])
+            for entry in unpack(_released().get(exercise, []))
             if all_stand_in(source, entry.get("claims", []))
         ]
         explaining = explanations(
@@ -262,6 +262,6 @@ def exercises_known() -> frozenset[str]:
 
 
 def _released() -> dict[str, Any]:
-    """What is known beside the notebook, by exercise; nothing in a box."""
+    """What is known beside the notebook, packed by exercise; nothing in a box."""
     known: dict[str, Any] = beside_notebook().get(KNOWN_MISTAKES, {}).get("mistakes", {})
     return known

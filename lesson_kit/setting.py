@@ -6,7 +6,9 @@ The build makes it; nothing in it can be read by accident.
 
 from __future__ import annotations
 
+import bz2
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,6 +23,8 @@ __all__ = [
     "in_haste",
     "inputs_of",
     "now",
+    "pack",
+    "unpack",
     "without_advice",
 ]
 
@@ -122,6 +126,26 @@ def beside_notebook() -> dict[str, Any]:
             raise ValueError(f"{DATA_FILE} is damaged ({error}): copy it anew.") from None
         _cached = (*key, tree)
     return _cached[2]
+
+
+def pack(tree: Any) -> str:
+    """Plain data as a short text that nobody reads by accident; the same on every machine."""
+    text = json.dumps(tree, ensure_ascii=False, sort_keys=True)
+    return b64encode(bz2.compress(text.encode())).decode()
+
+
+def unpack(packed: Any) -> Any:
+    """What :func:`pack` made a text of; what is no text, as an earlier version wrote it, as it is.
+
+    Raises:
+        ValueError: the text is damaged.
+    """
+    if not isinstance(packed, str):
+        return packed
+    try:
+        return json.loads(bz2.decompress(b64decode(packed)))
+    except (OSError, EOFError) as error:
+        raise ValueError(f"what was packed is damaged ({error})") from None
 
 
 def _place() -> Path:

@@ -31,7 +31,7 @@ from autograder.notebooks import (
     png_of,
     tags,
 )
-from lesson_kit.setting import DATA_FILE
+from lesson_kit.setting import DATA_FILE, unpack
 
 from .conftest import COURSE, ROOT
 from .generated import drifted, files, without_alternative_text
@@ -79,7 +79,7 @@ def test_released_mistakes_hold_fingerprints_and_sentences_only(lesson: Lesson) 
     assert tree.keys() == {"mistakes"}
     assert tree["mistakes"].keys() <= set(lesson.exercises)
     visible = {name for name, cell in lesson.tests.items() if not HIDDEN.search(cell.source)}
-    for entry in (entry for found in tree["mistakes"].values() for entry in found):
+    for entry in (entry for found in tree["mistakes"].values() for entry in unpack(found)):
         assert entry.keys() - {"claims"} == {"sentence", "seen"}
         assert entry["sentence"] in sentences
         words = [claim.removeprefix("axis ") for claim in entry.get("claims", [])]

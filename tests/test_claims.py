@@ -12,7 +12,7 @@ from autograder.diagnose.diagnosis import Mistake, diagnose, from_json, remainin
 from lesson_kit.answer_text import all_stand_in, claims, words_of
 from lesson_kit.evidence import Evidence
 from lesson_kit.known_mistakes import known_mistake
-from lesson_kit.setting import DATA_FILE
+from lesson_kit.setting import DATA_FILE, pack
 
 RIGHT = "def f(x):\n    return np.exp(x).sum(axis=-1) / x.shape[-1]\n"
 
@@ -84,7 +84,7 @@ def test_so_does_the_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     mistake = known("allclose")
     seen = {"test_f": [[e.check, e.got, e.tolerance] for e in mistake.seen["test_f"]]}
     entry = {"sentence": mistake.sentence, "claims": mistake.claims, "seen": seen}
-    tree = {"known_mistakes": {"mistakes": {"f": [entry]}}}
+    tree = {"known_mistakes": {"mistakes": {"f": pack([entry])}}}
     (tmp_path / DATA_FILE).write_text(json.dumps(tree), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     evidence = mistake.seen["test_f"]

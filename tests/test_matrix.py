@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import sys
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from autograder.diagnose import catalogue, matrix
 from autograder.diagnose.lock import LOCK_FILE, Lock, LockError
 from autograder.diagnose.matrix import MAKE_VALUES, Matrix
 from autograder.diagnose.matrix_cache import ResultCache
+from lesson_kit.setting import pack, unpack
 
 from .conftest import COURSE
 from .tiny import MISCONCEPTIONS, tiny_course
@@ -275,13 +277,22 @@ def test_what_does_not_hold_is_not_proved(course: Path) -> None:
     assert "double" in unproved(lesson)
 
 
+def leads_nowhere(text: str) -> str:
+    tree = json.loads(text)
+    seen = unpack(tree["exercises"]["double"]["seen"])
+    (mistake, _) = seen.popitem()
+    tree["exercises"]["double"]["seen"] = pack({**seen, mistake: {"test_double": 9}})
+    return json.dumps(tree)
+
+
 @pytest.mark.parametrize(
     "damage",
     [
         lambda text: text[: len(text) // 2],
         lambda text: text.replace('"format": 1', '"format": 7'),
         lambda text: text.replace('"made_from"', '"made of"'),
-        lambda text: text.replace('"test_double": 0', '"test_double": 9'),
+        leads_nowhere,
+        lambda text: text.replace('"seen": "', '"seen": "QlpoO'),
         lambda text: "[]",
         lambda text: "",
     ],

@@ -30,7 +30,7 @@ from autograder.processes import processes
 from lesson_kit.answer_text import claims
 from lesson_kit.evidence import Evidence, Seen, agree, rounded
 from lesson_kit.known_mistakes import KNOWN_MISTAKES
-from lesson_kit.setting import DATA_FILE
+from lesson_kit.setting import DATA_FILE, pack, unpack
 
 
 @dataclass(frozen=True)
@@ -169,8 +169,8 @@ def _pieces(now: tuple[Evidence, ...], before: tuple[Evidence, ...]) -> tuple[Ev
 
 def released_mistakes(lesson: Lesson) -> str:
     """What a lesson's data file says of them, as JSON: of each exercise's mistakes, a sentence and
-    what the visible checks see of it. Where a library of the lesson is missing, what stands there
-    stays."""
+    what the visible checks see of it, packed. Where a library of the lesson is missing, what stands
+    there stays."""
     if lacking(setup_of(lesson.notebook)):
         return _by_lines(_committed(lesson))
     tree: dict[str, list[dict[str, Any]]] = {}
@@ -192,11 +192,8 @@ def released_mistakes(lesson: Lesson) -> str:
 
 
 def _by_lines(tree: Mapping[str, Sequence[Any]]) -> str:
-    """As JSON with one entry a line, so that a changed entry is one changed line."""
-    parts = []
-    for exercise in sorted(tree):
-        lines = [json.dumps(entry, ensure_ascii=False, sort_keys=True) for entry in tree[exercise]]
-        parts.append(f"{json.dumps(exercise)}: [\n" + ",\n".join(lines) + "\n]")
+    """As JSON with one exercise a line, so that a changed exercise is one changed line."""
+    parts = [f"{json.dumps(name)}: {json.dumps(pack(tree[name]))}" for name in sorted(tree)]
     return '{"mistakes": {\n' + ",\n".join(parts) + "\n}}\n"
 
 
@@ -209,7 +206,8 @@ def _committed(lesson: Lesson) -> dict[str, Any]:
     """The mistakes in the committed release, by exercise; empty where they cannot be read."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         tree = json.loads(released_path(lesson).read_text(encoding="utf-8"))
-        return dict(tree[KNOWN_MISTAKES]["mistakes"])
+        packed = tree[KNOWN_MISTAKES]["mistakes"]
+        return {exercise: unpack(mistakes) for exercise, mistakes in packed.items()}
     return {}
 
 

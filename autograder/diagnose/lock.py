@@ -3,7 +3,8 @@
 ``lessons/NN-name/lock.json`` holds, for each exercise, the digest of what the evidence of its known
 mistakes comes from, that evidence, and the digest of what was proved of it. What lies beside the
 released notebook already, the evidence of visible checks, is referred to by its number there, and
-not written twice. A digest that does not fit means that the exercise is looked at anew.
+not written twice; the rest is packed. A digest that does not fit means that the exercise is looked
+at anew.
 
 ``autograder build`` writes the evidence, ``autograder trial`` what was proved.
 """
@@ -20,6 +21,7 @@ from autograder.course.lessons import Lesson
 from autograder.errors import WrongUse
 from autograder.files import write_whole
 from lesson_kit.evidence import Evidence, Seen, same
+from lesson_kit.setting import pack, unpack
 
 __all__ = ["LOCK_FILE", "Lock", "LockError", "OfExercise"]
 
@@ -86,7 +88,7 @@ class Lock:
                     entry["made_from"],
                     {
                         mistake: _read(seen, handed_out.get(name, ()))
-                        for mistake, seen in entry["seen"].items()
+                        for mistake, seen in unpack(entry["seen"]).items()
                     },
                     entry["handed_out"],
                     entry["proved"],
@@ -103,21 +105,21 @@ class Lock:
         return cls(path, exercises)
 
     def write(self, handed_out: HandedOut) -> None:
-        """Write it, one mistake a line, so that a changed mistake is one changed line."""
+        """Write it, one exercise a line, so that a changed exercise is one changed line."""
         parts = []
         for name, exercise in self.exercises.items():
-            lines = [
-                f"{_json(mistake)}: {_json(_written(seen, handed_out.get(name, ())))}"
+            seen = {
+                mistake: _written(seen, handed_out.get(name, ()))
                 for mistake, seen in exercise.seen.items()
-            ]
-            head = {
+            }
+            entry = {
                 "made_from": exercise.made_from,
                 "proved": exercise.proved,
                 "named": exercise.named,
                 "handed_out": exercise.handed_out,
+                "seen": pack(seen) if seen else {},
             }
-            seen_by = ",\n".join(lines)
-            parts.append(f'{_json(name)}: {_json(head)[:-1]}, "seen": {{\n{seen_by}\n}}}}')
+            parts.append(f"{_json(name)}: {_json(entry)}")
         text = ",\n".join(parts)
         write_whole(self.path, f'{{"format": {FORMAT}, "exercises": {{\n{text}\n}}}}\n')
 
