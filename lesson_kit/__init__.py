@@ -6,5 +6,5 @@ or a box that says which mistake it is; figures and sliders; what became of a gu
 progress; parts of earlier lessons; a published model. It must not know :mod:`autograder`: it runs
 wherever numpy, torch, matplotlib and seaborn are installed. Public face: :mod:`.chat_model`,
 :mod:`.checks`, :mod:`.earlier`, :mod:`.figures`, :mod:`.guesses`, :mod:`.hands_on`,
-:mod:`.progress`.
+:mod:`.progress`, :mod:`.course_progress`.
 """

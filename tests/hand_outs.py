@@ -11,6 +11,7 @@ from autograder.build.build import generate_release, nbgrader_config, write_sour
 from autograder.build.start_page import write_start_page
 from autograder.course.lessons import Course
 from autograder.course.release import record_release
+from autograder.course.standalone import write_kit
 from autograder.notebooks import grade_id
 
 from .tiny import LESSON, tiny_course
@@ -31,6 +32,7 @@ def handed_out(root: Path, text: str = LESSON) -> Path:
         write_source(lesson, root / "build" / "source" / lesson.folder)
         generate_release(config, lesson.folder)
     write_start_page(root / "course", course.title)
+    write_kit(root / "course")
     record_release(root / "course")
     return root / "course"
 

@@ -221,6 +221,7 @@ def test_an_installed_wheel_lays_out_a_course_that_works_alone(
     made = installed(tmp_path, "start", "mine", "--no-lab")
     assert made.returncode == 0, made.stderr
     course = tmp_path / "mine"
+    assert (course / "lesson_kit" / "course_progress.py").is_file(), "for the start page"
     for lesson in COURSE.lessons:
         folder = course / lesson.folder
         kit = {path.name for path in (ROOT / "lesson_kit").glob("*.py")} | {"README.txt"}

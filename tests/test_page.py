@@ -18,9 +18,9 @@ from autograder.build.demonstrations import (
 )
 from autograder.build.page import NEEDS_THE_KIT, as_page
 from autograder.course.bundle import Bundle
-from autograder.course.course_progress import has_code
 from autograder.course.lessons import Course, Lesson
 from autograder.notebooks import GUESS, HIDDEN, grade_id, is_answer, is_test, is_written, tags
+from lesson_kit.course_progress import has_code
 
 from .conftest import COURSE
 from .hand_outs import handed_out

@@ -62,6 +62,7 @@ BOX = "students: runs in a box, or in their own notebook"
 PICTURES = "students: runs in picture_process alone"
 LINEAR = "students: possessive, so that no byte is looked at twice but where a chunk ends"
 SHORT = "students and boxes: cut to some thousand characters before, and linear in them"
+FORMS = "students: parsed in reader_process or on their own machine; elsewhere the course's texts"
 WHO = {
     "grade/flags.py": SHORT,  # the words of flags: names of files and cells, each cut
     "grade/picture_process.py": PICTURES,
@@ -76,6 +77,8 @@ WHO = {
     "grade/without_outputs.py": LINEAR,  # the bytes of a file
     "grade/written.py": SHORT,
     "lesson_kit/cells.py": BOX,
+    "lesson_kit/course_progress.py": BOX,
+    "lesson_kit/notebook_reading.py": FORMS,
     "lesson_kit/answer_text.py": READER,  # and in the student's own notebook
     "lesson_kit/earlier.py": OURS,
     "lesson_kit/evidence.py": SHORT,  # an exception's text

@@ -16,13 +16,13 @@ import nbformat
 import pytest
 
 from autograder.build.build import write_source
-from autograder.course import notebook_reading as reading
 from autograder.course.bundle import Bundle
-from autograder.course.course_progress import progress_of
 from autograder.grade.submission import parse
 from autograder.notebooks import is_test
 from autograder.student.check import PASSES, check_notebook
 from autograder.student.update import REPLACED, plan
+from lesson_kit import notebook_reading as reading
+from lesson_kit.course_progress import progress_of
 
 from .hand_outs import TINY, handed_out, read, type_in
 from .submissions import as_bytes, notebook_with
@@ -212,7 +212,7 @@ def test_what_says_something_else_has_another_form(mine: str, code: bool) -> Non
 
 
 def test_the_reader_needs_nothing_but_the_standard_library(course: Path) -> None:
-    code = "import notebook_reading, course_progress; print(course_progress.reading.__file__)"
+    code = "from lesson_kit import course_progress; print(course_progress.reading.__file__)"
     done = subprocess.run(
         [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, '.'); {code}"],
         cwd=course,
@@ -220,4 +220,4 @@ def test_the_reader_needs_nothing_but_the_standard_library(course: Path) -> None
         text=True,
         check=True,
     )
-    assert done.stdout.strip().endswith("notebook_reading.py")
+    assert done.stdout.strip() == str(course / "lesson_kit" / "notebook_reading.py")

@@ -15,16 +15,16 @@ from nbgrader.utils import compute_checksum
 
 from autograder.build.build import build
 from autograder.build.own_work import keep_own_work
-from autograder.build.start_page import PROGRESS_FILE, READER_FILE, SETTINGS_FOLDER, START_FILE
-from autograder.course.course_progress import (
+from autograder.build.start_page import SETTINGS_FOLDER, START_FILE
+from autograder.course.lessons import Course
+from autograder.course.release import MANIFEST_FILE, read_manifest, record_release, release_in
+from autograder.notebooks import is_answer, is_test, is_written
+from lesson_kit.course_progress import (
     as_table,
     has_code,
     is_begun,
     progress_of,
 )
-from autograder.course.lessons import Course
-from autograder.course.release import MANIFEST_FILE, read_manifest, record_release, release_in
-from autograder.notebooks import is_answer, is_test, is_written
 
 from .conftest import COURSE, ROOT
 from .hand_outs import TINY, cell_named, handed_out, read, type_in
@@ -185,7 +185,7 @@ def test_the_page_runs_with_what_is_in_the_course_folder(course: Path) -> None:
         check=True,
     )
     assert "| 1 of 4 | 0 of 3 |" in done.stdout
-    assert (course / PROGRESS_FILE).is_file()
+    assert (course / "lesson_kit" / "course_progress.py").is_file()
 
 
 def test_the_make_target_opens_the_page() -> None:
@@ -239,7 +239,7 @@ def test_a_build_writes_page_and_manifest_and_keeps_own_work(
     assert made.pop(MANIFEST_FILE) != fresh.pop(MANIFEST_FILE)
     assert made == fresh
     assert read_manifest(course) == release_in(course)
-    assert sorted(fresh) == [PROGRESS_FILE, READER_FILE, START_FILE]
+    assert sorted(fresh) == [START_FILE]
     (kept,) = tmp_path.glob("course-before-build-*")
     assert (kept / TINY).read_bytes() == work
     assert str(kept) in told[0]

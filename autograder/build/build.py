@@ -31,7 +31,6 @@ from autograder.build.save_cells import SaveCellsAtOnce
 from autograder.build.solved_outputs import WholeRunNeeded, run_graded, take_outputs, what_stopped
 from autograder.build.start_page import write_start_page
 from autograder.build.stubs import ClearSolutionsAndAnswers
-from autograder.course.course_progress import LESSON
 from autograder.course.lessons import CATALOGUE_FILE, Course, Lesson
 from autograder.course.release import record_release
 from autograder.course.standalone import write_kit
@@ -39,6 +38,7 @@ from autograder.diagnose.catalogue import catalogue, lock, look_at, not_locked
 from autograder.diagnose.diagnosis import to_json
 from autograder.errors import WrongUse
 from autograder.files import LEFT_BY_TOOLS
+from lesson_kit.course_progress import LESSON
 from lesson_kit.earlier import EARLIER
 from lesson_kit.setting import DATA_FILE
 

@@ -24,7 +24,6 @@ from autograder.build.demonstrations import (
     figures_opened,
     parted,
 )
-from autograder.course.course_progress import has_code
 from autograder.course.lessons import Lesson, is_side_condition
 from autograder.notebooks import (
     DEMONSTRATION,
@@ -38,6 +37,7 @@ from autograder.notebooks import (
     nbgrader_metadata,
     tags,
 )
+from lesson_kit.course_progress import has_code
 
 __all__ = ["NEEDS_THE_KIT", "as_page"]
 

@@ -1,10 +1,9 @@
-"""``course/start.ipynb``: the page on which JupyterLab opens, what its cell imports, and
-JupyterLab's settings for students.
+"""``course/start.ipynb``: the page on which JupyterLab opens, and its settings for students.
 
-It is a notebook and not a Markdown file because a notebook can be asked again: its one cell
-reads the lesson notebooks beside it and shows how far the student is, with nothing but what
-is in the course folder. Its output is stored by the build, as Markdown, so that the lessons
-and their links are there before anything was run, also in a notebook that is not trusted.
+It is a notebook and not a Markdown file because a notebook can be asked again: its one cell reads
+the lesson notebooks beside it and shows how far the student is, with nothing but the kit. Its
+output is stored by the build, as Markdown, so that the lessons and their links are there before
+anything was run, also in a notebook that is not trusted.
 """
 
 from __future__ import annotations
@@ -14,15 +13,11 @@ from pathlib import Path
 
 import nbformat
 
-from autograder.course import course_progress, notebook_reading
-from autograder.course.course_progress import as_table, lesson_notebooks, progress_of
 from autograder.files import write_whole
 from autograder.notebooks import KERNEL
+from lesson_kit.course_progress import as_table, lesson_notebooks, progress_of
 
-#: The page, the module that its cell imports, and the reader of notebooks that this one imports.
 START_FILE = "start.ipynb"
-PROGRESS_FILE = "course_progress.py"
-READER_FILE = "notebook_reading.py"
 
 #: What ``make lab`` tells JupyterLab with ``--LabApp.app_settings_dir``: it asks nobody about news,
 #: and shows a student no panel in which assignments are made.
@@ -51,16 +46,11 @@ _MORE = """\
 run when your work is graded.
 """
 
-_GENERATED = "# Generated from autograder/{} by `autograder build`. Do not edit this copy.\n"
-
-#: What ``course_progress.py`` says in the package, and not beside the start page.
-_IMPORT = "from autograder.course import notebook_reading as reading"
-
-_CODE = "# Your progress\nfrom course_progress import show_progress\n\nshow_progress()"
+_CODE = "# Your progress\nfrom lesson_kit.course_progress import show_progress\n\nshow_progress()"
 
 
 def write_start_page(folder: Path, title: str) -> None:
-    """Write the start page of the lessons that lie in a course folder, its module, and settings.
+    """Write the start page of the lessons that lie in a course folder, and settings.
 
     Args:
         folder: with one folder a lesson.
@@ -83,11 +73,6 @@ def write_start_page(folder: Path, title: str) -> None:
     page = nbformat.v4.new_notebook(cells=cells)
     page.metadata = nbformat.from_dict(KERNEL)
     write_whole(folder / START_FILE, nbformat.writes(page) + "\n")
-    module = Path(str(course_progress.__file__)).read_text(encoding="utf-8")
-    module = module.replace(_IMPORT, f"import {READER_FILE.removesuffix('.py')} as reading")
-    write_whole(folder / PROGRESS_FILE, _GENERATED.format("course/course_progress.py") + module)
-    reader = Path(str(notebook_reading.__file__)).read_text(encoding="utf-8")
-    write_whole(folder / READER_FILE, _GENERATED.format("course/notebook_reading.py") + reader)
     (folder / SETTINGS_FOLDER).mkdir(exist_ok=True)
     for name, tree in _SETTINGS.items():
         text = json.dumps(tree, indent=2)

@@ -16,7 +16,6 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.course import notebook_reading as reading
 from autograder.course.choices_alone import ANSWERS, KNOWN_MISTAKES, choices_alone
 from autograder.course.former import Former
 from autograder.course.lessons import CATALOGUE_FILE, builds_on, is_side_condition
@@ -33,6 +32,7 @@ from autograder.notebooks import (
     nbgrader_metadata,
     tags,
 )
+from lesson_kit import notebook_reading as reading
 from lesson_kit.earlier import EARLIER
 from lesson_kit.setting import DATA_FILE
 

@@ -20,7 +20,6 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.course.cell_headers import WrongHeader, nbgrader_of, spellings
-from autograder.course.course_progress import LESSON
 from autograder.errors import WrongUse
 from autograder.notebooks import (
     KERNEL,
@@ -32,6 +31,7 @@ from autograder.notebooks import (
     nbgrader_metadata,
     tags,
 )
+from lesson_kit.course_progress import LESSON
 
 #: Stands in a test cell whose points count only once a test of the exercise passes that has no
 #: such line: what holds for a function that does nothing is worth nothing by itself.

@@ -11,9 +11,9 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.course import notebook_reading as reading
 from autograder.errors import WrongUse
 from autograder.text import plain_line
+from lesson_kit import notebook_reading as reading
 
 
 class DamagedNotebook(WrongUse):

@@ -17,8 +17,6 @@ from typing import Any
 
 from nbformat import NotebookNode
 
-from autograder.course import notebook_reading as reading
-from autograder.course.course_progress import has_code
 from autograder.course.notebook_file import read_notebook
 from autograder.errors import WrongUse
 from autograder.files import LEFT_BY_TOOLS, write_whole
@@ -29,6 +27,8 @@ from autograder.notebooks import (
     nbgrader_metadata,
     tags,
 )
+from lesson_kit import notebook_reading as reading
+from lesson_kit.course_progress import has_code
 
 MANIFEST_FILE = ".release.json"
 

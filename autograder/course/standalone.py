@@ -14,9 +14,9 @@ from pathlib import Path
 
 import autograder
 import lesson_kit
-from autograder.course.course_progress import lesson_notebooks
 from autograder.course.release import read_manifest, record_release, release_in, released_files
 from autograder.errors import WrongUse
+from lesson_kit.course_progress import lesson_notebooks
 
 #: The folder in the zip, and the zip's own name.
 NAME = "attention-course"
@@ -57,7 +57,7 @@ def installed_course() -> Path:
 
 
 def lay_out(course: Path, into: Path) -> None:
-    """Copy a course as the build made it; in the copy each lesson has the kit and works alone.
+    """Copy a course as the build made it, with the kit: lessons and start page work alone.
 
     Args:
         course: the generated folder.
@@ -71,8 +71,8 @@ def lay_out(course: Path, into: Path) -> None:
     for name in released_files(course):
         (into / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(course / name, into / name)
-    for notebook in lesson_notebooks(into):
-        write_kit(notebook.parent)
+    for folder in (into, *(notebook.parent for notebook in lesson_notebooks(into))):
+        write_kit(folder)
     record_release(into)
 
 

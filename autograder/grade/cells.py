@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from autograder.course import notebook_reading as reading
 from autograder.grade.limits import MAX_CELL_OUTPUTS
 from autograder.grade.reader import look
 from autograder.notebooks import joined, png_of
+from lesson_kit import notebook_reading as reading
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Cell:
 
     @property
     def digest(self) -> str:
-        """Of its form, see :mod:`autograder.course.notebook_reading`."""
+        """Of its form, see :mod:`lesson_kit.notebook_reading`."""
         return look(self.source, self.kind == "code").digest
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from autograder.course.notebook_reading import binds, digest, is_python
 from autograder.grade.cell_names import may_be_rebound, names_bound
 from autograder.grade.hidden_exceptions import let_through
 from autograder.limited_process import ask_back, serve
 from lesson_kit.answer_text import words_of
+from lesson_kit.notebook_reading import binds, digest, is_python
 from lesson_kit.repair import nearest_repair
 
 #: Changes that are tried in other lines once one was found that mends an answer.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from autograder.course.bundle import Bundle
-from autograder.course.notebook_reading import Known, found_names
 from autograder.grade import flags as kinds
 from autograder.grade.cells import Cell
 from autograder.grade.flags import Flag
 from autograder.grade.reader import look
+from lesson_kit.notebook_reading import Known, found_names
 
 #: What stands in an answer cell that nobody has filled.
 _STUB = "raise NotImplementedError"

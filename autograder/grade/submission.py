@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from autograder.course import notebook_reading as reading
 from autograder.course.bundle import Bundle, TestCell
 from autograder.grade import flags as kinds
 from autograder.grade import reasons
@@ -26,6 +25,7 @@ from autograder.grade.restored import with_answers_as_code, with_names
 from autograder.grade.without_outputs import TooLarge, read_without_outputs
 from autograder.grade.written import find_written_answers, with_text_beside
 from autograder.text import plain_line
+from lesson_kit import notebook_reading as reading
 
 #: Files that a reason names.
 MAX_NAMES = 5

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from autograder.course import notebook_reading as reading
 from autograder.course.bundle import Bundle
 from autograder.grade import flags as kinds
 from autograder.grade.cells import Cell
@@ -16,6 +15,7 @@ from autograder.grade.limits import MAX_LINE_CHARACTERS, MAX_QUOTED_CHARACTERS
 from autograder.grade.reader import look
 from autograder.notebooks import HIDDEN, grade_id
 from autograder.text import plain_line
+from lesson_kit import notebook_reading as reading
 
 #: What nbgrader puts where a written answer goes.
 WRITTEN_STUB = "YOUR ANSWER HERE"

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from autograder.classroom.folder import ClassError, ClassFolder
 from autograder.classroom.roster import Member, Roster, fit_for_a_folder
-from autograder.course import notebook_reading as reading
 from autograder.grade.submission import Unreadable
 from autograder.lms.archives import Archive, File
 from autograder.lms.layouts import (
@@ -27,6 +26,7 @@ from autograder.lms.layouts import (
     stem,
     submitters,
 )
+from lesson_kit import notebook_reading as reading
 
 
 @dataclass(frozen=True)

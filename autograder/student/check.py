@@ -16,7 +16,6 @@ from typing import Any
 from nbformat import NotebookNode
 from nbgrader.utils import compute_checksum
 
-from autograder.course.course_progress import has_code, is_begun, lesson_notebooks
 from autograder.course.notebook_file import DamagedNotebook, read_notebook
 from autograder.course.release import (
     ManifestError,
@@ -38,6 +37,7 @@ from autograder.notebooks import (
 )
 from autograder.student.run import Ran, run
 from autograder.text import plain, plain_line
+from lesson_kit.course_progress import has_code, is_begun, lesson_notebooks
 
 #: Outcomes of a check.
 PASSES, FAILS, NOT_WRITTEN, ERROR, CHANGED, GONE = (

@@ -17,7 +17,6 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.course.course_progress import lesson_notebooks
 from autograder.course.notebook_file import DamagedNotebook, read_notebook
 from autograder.course.release import (
     NOT_MERGED,
@@ -34,6 +33,7 @@ from autograder.errors import WrongUse
 from autograder.files import replacing, write_whole
 from autograder.student.merge import CannotMerge, merge
 from autograder.text import plain_line
+from lesson_kit.course_progress import lesson_notebooks
 
 #: What can happen to a file of the new release.
 NEW, REPLACED, MERGED, SET, KEPT = "new", "replaced", "merged", "set aside", "kept"

@@ -1,9 +1,9 @@
 """A student's own progress, lesson by lesson, as saved in the notebooks.
 
-Lies in the course folder as ``course_progress.py``, beside ``start.ipynb``, whose one code cell
-shows it. Nothing is run: what counts is what the notebooks held when they were saved last. It
-needs nothing but the standard library, IPython and the reader of notebooks that lies beside it, and
-only the lesson folders there: what a lesson is called and needs is in the metadata of its notebook.
+The one code cell of the course's ``start.ipynb`` shows it. Nothing is run: what counts is what the
+notebooks held when they were saved last. It needs nothing but the standard library, IPython and the
+reader of notebooks beside it, and only the lesson folders: what a lesson is called and needs is in
+the metadata of its notebook.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from autograder.course import notebook_reading as reading
+from . import notebook_reading as reading
 
 __all__ = ["show_progress"]
 
