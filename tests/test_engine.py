@@ -13,7 +13,7 @@ import pytest
 
 from autograder.classroom.hand_ins import task_in_class
 from autograder.grade.engine import digest, sources, under
-from autograder.grade.worker import OtherEngine, judge
+from autograder.grade.worker import OtherEngine, grade_task
 
 from .classes import LESSON, entries, hand_in, new, solved
 from .conftest import ROOT
@@ -82,4 +82,4 @@ def test_a_worker_of_another_version_refuses(tmp_path: Path) -> None:
     hand_in(folder, "ada", solved(folder))
     task = task_in_class(folder, "ada", folder.bundle(LESSON), "none")
     with pytest.raises(OtherEngine, match="Install the same versions on both"):
-        judge(replace(task, under="none, engine of last year"))
+        grade_task(replace(task, under="none, engine of last year"))

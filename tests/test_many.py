@@ -92,7 +92,7 @@ def test_what_did_not_change_is_not_run_again(
     def never(task: Task) -> Result:
         raise AssertionError("graded again")
 
-    monkeypatch.setattr("autograder.marking.grade_class.judge", never)
+    monkeypatch.setattr("autograder.marking.grade_class.grade_task", never)
     result = grade_class(folder, sandbox=boxes().backend, quiet=True)
     assert f"{STUDENTS} kept from an earlier run" in result.summary
     assert everything(folder) == expected
@@ -165,13 +165,14 @@ def test_a_worker_that_dies_costs_one_verdict(tmp_path: Path) -> None:
     plugin = tmp_path / "sitecustomize.py"
     plugin.write_text(
         "import autograder.grade.executors as executors, os\n"
-        "usual = executors.judge\n"
-        "def judge(one):\n"
+        "usual = executors.grade_task\n"
+        "def grade_task(one):\n"
         "    if b'end this worker' in one.data:\n"
         "        os._exit(9)\n"
         "    return usual(one)\n"
-        "judge.__module__ = 'autograder.grade.executors'; judge.__qualname__ = 'judge'\n"
-        "executors.judge = judge\n"
+        "grade_task.__module__ = 'autograder.grade.executors'\n"
+        "grade_task.__qualname__ = 'grade_task'\n"
+        "executors.grade_task = grade_task\n"
     )
     marked = solved(folder, why="end this worker")
     hand_in(folder, "student1", marked)
@@ -345,7 +346,7 @@ class Growing(Executor):
     def nthreads(self) -> dict[int, int]:
         return dict.fromkeys(range(self.workers), 1)
 
-    def submit(self, judge: Any, task: Task) -> Future[Result]:  # type: ignore[override]
+    def submit(self, grade_task: Any, task: Task) -> Future[Result]:  # type: ignore[override]
         self.asked.append(Future())
         return self.asked[-1]
 

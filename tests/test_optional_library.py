@@ -27,7 +27,7 @@ from autograder.diagnose import catalogue
 from autograder.grade.engine import under
 from autograder.grade.limits import Limits
 from autograder.grade.task import Task
-from autograder.grade.worker import judge
+from autograder.grade.worker import grade_task
 from autograder.marking.grade_class import grade_class
 from autograder.notebooks import grade_id, is_test
 from lesson_kit.absent import Absent, NotInstalled
@@ -130,7 +130,7 @@ def test_a_worker_of_a_cluster_says_so_too(tmp_path: Path) -> None:
     folder = new_class(trying_course(tmp_path), tmp_path / "class", say=quiet)
     task = Task(b"{}", (), folder.bundle(TINY), 1, Limits(), "none", under("none"))
     with pytest.raises(LibraryLacking):
-        judge(task)
+        grade_task(task)
 
 
 def test_where_the_library_is_there_nothing_is_refused() -> None:

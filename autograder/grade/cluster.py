@@ -112,8 +112,8 @@ class _OfText(Executor):
     def __init__(self, executor: Executor, client: Any) -> None:
         self._executor, self._client = executor, client
 
-    def submit(self, judge: Any, task: Task) -> Future[Result]:  # type: ignore[override]
-        """The verdict of a worker on a task; ``judge`` is what runs here."""
+    def submit(self, grade_task: Any, task: Task) -> Future[Result]:  # type: ignore[override]
+        """The verdict of a worker on a task; ``grade_task`` is what runs here."""
         mine: Future[Result] = Future()
         theirs = self._executor.submit(judged_as_text, task)
         theirs.add_done_callback(partial(_arrived, task, mine))
@@ -122,9 +122,9 @@ class _OfText(Executor):
 
 def judged_as_text(task: Task) -> str:
     """Grade one submission, in a worker: what that needs is imported there."""
-    from autograder.grade.worker import judge
+    from autograder.grade.worker import grade_task
 
-    return as_text(judge(task))
+    return as_text(grade_task(task))
 
 
 def _arrived(task: Task, mine: Future[Result], theirs: Future[str]) -> None:

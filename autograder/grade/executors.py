@@ -33,8 +33,8 @@ def size(executor: Executor, workers: int) -> int:
     return max(1, len(client.nthreads())) if client is not None else workers
 
 
-def judge(task: Task) -> Result:
+def grade_task(task: Task) -> Result:
     """Grade one submission, in a worker: what that needs is imported there."""
-    from autograder.grade.worker import judge as judge_here
+    from autograder.grade.worker import grade_task as grade_it_here
 
-    return judge_here(task)
+    return grade_it_here(task)

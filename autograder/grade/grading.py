@@ -38,7 +38,7 @@ from autograder.grade.submission import (
     Unreadable,
     parse,
 )
-from autograder.grade.tester import Judged, Tester
+from autograder.grade.tester import Tester, TestRun
 from autograder.grade.written import is_stub
 from lesson_kit.failures import NOT_YET_COUNTED, lone_side_conditions
 
@@ -139,7 +139,7 @@ def _lost(test: TestCell, outcome: str, message: str) -> TestResult:
     return TestResult(test.grade_id, test.exercise, 0.0, test.points, outcome, message)
 
 
-def _run_tests(tester: Tester, notebook: NotebookInBox, seed: int) -> list[Judged]:
+def _run_tests(tester: Tester, notebook: NotebookInBox, seed: int) -> list[TestRun]:
     """Every test of the bundle, once.
 
     Visible tests first: their messages show values, and code that has been through a hidden
@@ -169,8 +169,8 @@ def _is_guess(test: TestCell) -> bool:
 
 
 def _as_at_its_check(
-    at_the_end: Judged, test: TestCell, tester: Tester, notebook: NotebookInBox, seed: int
-) -> Judged:
+    at_the_end: TestRun, test: TestCell, tester: Tester, notebook: NotebookInBox, seed: int
+) -> TestRun:
     """What came of a test where the box could not be kept as it was at its check: once more, in one
     in which the notebook has run up to there. What comes to more counts, and of a short answer
     what stands there."""
@@ -180,7 +180,7 @@ def _as_at_its_check(
     return here if counts else at_the_end
 
 
-def _run_test(test: TestCell, tester: Tester, notebook: NotebookInBox, seed: int) -> Judged:
+def _run_test(test: TestCell, tester: Tester, notebook: NotebookInBox, seed: int) -> TestRun:
     """Run a test where the visible checks of its exercise stand; failing that, at the end."""
     judged = _run_once(test, tester, notebook, seed)
     result = judged.result
@@ -201,13 +201,13 @@ def _run_test(test: TestCell, tester: Tester, notebook: NotebookInBox, seed: int
     return judged
 
 
-def _run_once(test: TestCell, tester: Tester, notebook: NotebookInBox, seed: int) -> Judged:
+def _run_once(test: TestCell, tester: Tester, notebook: NotebookInBox, seed: int) -> TestRun:
     try:
         box = notebook.place(test.exercise)
     except OutOfTime:
         total = notebook.limits.notebook
         message = f"The notebook as a whole used up its {total:g} seconds before this check."
-        return Judged(_lost(test, TIMEOUT, message), None)
+        return TestRun(_lost(test, TIMEOUT, message), None)
     judged = tester.run(test, box, seed, notebook.telling, notebook.patience(test.exercise))
     notebook.gave_up |= box.patience.gave_up
     if judged.result.outcome == TIMEOUT:

@@ -13,7 +13,7 @@ from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, Diagnosis, Mistake, di
 from autograder.grade.in_box import NotebookInBox, OutOfTime
 from autograder.grade.reader import repaired, words_of
 from autograder.grade.result import FAILED, PARTIAL, PASSED, TestResult
-from autograder.grade.tester import Judged, Tester
+from autograder.grade.tester import Tester, TestRun
 from lesson_kit.evidence import Evidence
 
 #: Seconds that looking for the nearest repair may take: of one exercise, of all, of one try.
@@ -22,7 +22,7 @@ REPAIRS_OF_A_NOTEBOOK = 4.0
 SECONDS_OF_A_REPAIR = 0.5
 
 
-def named(judged: list[Judged], tester: Tester, notebook: NotebookInBox) -> list[TestResult]:
+def named(judged: list[TestRun], tester: Tester, notebook: NotebookInBox) -> list[TestResult]:
     """The results, with the known mistake where an exercise's failing tests show one.
 
     Args:
@@ -103,7 +103,7 @@ def _failed(results: list[TestResult]) -> dict[str, list[TestResult]]:
 
 
 def _diagnosis(
-    exercise: str, judged: Mapping[str, Judged], tester: Tester, notebook: NotebookInBox
+    exercise: str, judged: Mapping[str, TestRun], tester: Tester, notebook: NotebookInBox
 ) -> Diagnosis | None:
     """The known mistake that an exercise shows.
 

@@ -45,7 +45,7 @@ from lesson_kit.failures import CheckFailed, ChecksFailed, Evidence, Part
 from lesson_kit.setting import as_grader, in_haste
 
 
-class Judged(NamedTuple):
+class TestRun(NamedTuple):
     """What came of a test.
 
     Attributes:
@@ -88,7 +88,7 @@ class Tester:
         seed: int,
         telling: Telling | None = None,
         seconds: float | None = None,
-    ) -> Judged:
+    ) -> TestRun:
         """Run one test cell against the student's names in ``box``, on inputs from ``seed``.
 
         Never raises for anything that the student's code does. The message of a hidden test
@@ -159,20 +159,20 @@ class Tester:
             return False
         return True
 
-    def _attempt(self, test: TestCell, box: Box, seed: int) -> Judged:
+    def _attempt(self, test: TestCell, box: Box, seed: int) -> TestRun:
         """Run one test cell within what judging it may take."""
         try:
             with allowance(), as_grader(seed, self.bundle.answers):
-                return self._judge(test, box, seed)
+                return self._run_cell(test, box, seed)
         except (Spent, MemoryError):
             message = (
                 f"What {test.exercise} returned takes too long or too much memory to look at. Does "
                 "it return what the card says, and no more?"
             )
             result = TestResult(test.grade_id, test.exercise, 0.0, test.points, FAILED, message)
-            return Judged(result, None)
+            return TestRun(result, None)
 
-    def _judge(self, test: TestCell, box: Box, seed: int) -> Judged:
+    def _run_cell(self, test: TestCell, box: Box, seed: int) -> TestRun:
         outcome, message = PASSED, ""
         evidence: tuple[Evidence, ...] = ()
         parts: list[Part] = []
@@ -221,7 +221,7 @@ class Tester:
             passed_parts=tuple((part.name, part.points) for part in parts if part.error is None),
         )
         seen = None if outcome in (TIMEOUT, CRASHED) else evidence
-        return Judged(result, seen, setting.now.drawn)
+        return TestRun(result, seen, setting.now.drawn)
 
     def _explain(self, error: Exception, test: TestCell) -> tuple[str, str]:
         remote: BoxError | None = getattr(error, "box_error", None)

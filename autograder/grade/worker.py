@@ -45,7 +45,7 @@ def _boxes(sandbox: str, libraries: tuple[str, ...]) -> Boxes:
 _one_at_a_time = threading.Lock()
 
 
-def judge(task: Task) -> Result:
+def grade_task(task: Task) -> Result:
     """Grade one submission. Testers and the fork server stay warm for the next.
 
     A process grades one at a time, also when a Dask worker has several threads.

@@ -24,7 +24,7 @@ from autograder.course.bundle import Bundle
 from autograder.course.libraries import ask_for_libraries
 from autograder.files import write_whole
 from autograder.grade.cluster import dask
-from autograder.grade.executors import judge, local, size
+from autograder.grade.executors import grade_task, local, size
 from autograder.grade.result import MISSING, NO_NOTEBOOK, OUR_FAULT, Result, TestResult
 from autograder.grade.result_cache import Results
 from autograder.grade.task import Task, make_task
@@ -267,7 +267,7 @@ def _judged(
                     verdicts.twins[task.key].append(handin)
                 else:
                     verdicts.twins[task.key] = []
-                    running[executor.submit(judge, task)] = handin, task
+                    running[executor.submit(grade_task, task)] = handin, task
             for future in wait(running, return_when=FIRST_COMPLETED).done if running else ():
                 handin, task = running.pop(future)
                 if isinstance(future.exception(), BrokenExecutor):
@@ -280,7 +280,7 @@ def _judged(
     # A worker has ended, or was too busy: each of its tasks again, with nothing of ours beside it.
     for handin, task in (*asleep, *suspects):
         with local(1) as alone:
-            yield from verdicts.of(handin, task, alone.submit(judge, task))
+            yield from verdicts.of(handin, task, alone.submit(grade_task, task))
     if suspects:
         yield from _judged(tasks, where, workers, results, again)
 

@@ -33,7 +33,7 @@ from autograder.classroom.hand_ins import task_in_class
 from autograder.course.bundle import Bundle
 from autograder.course.libraries import ask_for_libraries
 from autograder.errors import WrongUse
-from autograder.grade.executors import judge, local
+from autograder.grade.executors import grade_task, local
 from autograder.grade.result import Result
 from autograder.grade.result_cache import Results
 from autograder.grade.task import Task
@@ -126,7 +126,7 @@ class EngineExporter(NotebookExporter):
             self._worker = ending.enter_context(local(1))
             weakref.finalize(self, ending.close)
         try:
-            return self._worker.submit(judge, task).result()
+            return self._worker.submit(grade_task, task).result()
         except BrokenExecutor:
             self._worker = None
             raise
