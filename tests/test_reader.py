@@ -90,8 +90,8 @@ WHO = {
     "lesson_kit/small_changes.py": READER,
     "lesson_kit/exceptions.py": BOX,
     "report/figures.py": OURS,
-    "report/labels.py": SHORT,
-    "report/page.py": OURS,
+    "report/findings.py": SHORT,
+    "report/class_report.py": OURS,
     "report/terms.py": OURS,
 }
 _READING = {"ast", "dis", "re", "tokenize"}

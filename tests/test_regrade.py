@@ -13,8 +13,8 @@ from autograder.classroom.new_class import new_class
 from autograder.cli.main import main
 from autograder.course.lessons import Course
 from autograder.grade.flags import EARLIER_RELEASE
-from autograder.marking.changes import changes
 from autograder.marking.regrade import refresh
+from autograder.marking.totals import changes
 from autograder.report.numbers import make_report
 
 from .classes import (

@@ -18,9 +18,9 @@ from autograder.classroom.new_class import new_class
 from autograder.cli.main import main
 from autograder.marking.grade_class import grade_class
 from autograder.report.class_report import write_report
-from autograder.report.labels import labels, without_ids
+from autograder.report.findings import labels, without_ids
 from autograder.report.numbers import make_report
-from autograder.report.separation import in_words, separates
+from autograder.report.points import in_words, separates
 
 from .report_class import CLASS, MISSING, a_class, submission
 from .submissions import boxes, notebook_with

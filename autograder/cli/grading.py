@@ -32,8 +32,8 @@ from autograder.cli.options import (
 if TYPE_CHECKING:
     from autograder.box.sandbox import Protection
     from autograder.classroom.folder import ClassFolder
-    from autograder.marking.changes import Change
     from autograder.marking.grade_class import ClassResult
+    from autograder.marking.totals import Change
 
 _STATUSES = {
     0: "every submission has a verdict",
@@ -157,8 +157,8 @@ def _grade(
         The exit status.
     """
     from autograder.classroom.grades_file import read_entries
-    from autograder.marking.changes import changes
     from autograder.marking.grade_class import grade_class
+    from autograder.marking.totals import changes
 
     say_released(folder, to=sys.stderr if how.as_json else sys.stdout)
     before = read_entries(folder.root / "grades.json")
@@ -223,8 +223,8 @@ def _say(
     folder: ClassFolder, how: How, result: ClassResult, changed: list[Change], *, again: bool
 ) -> None:
     from autograder.classroom.grades_file import table
-    from autograder.marking.changes import table as changes_table
     from autograder.marking.totals import MAX_IN_TABLE, exceptions, totals
+    from autograder.marking.totals import table as changes_table
 
     if not result.submissions:
         print(f"Nothing to grade in {folder.root}/submitted/STUDENT/ASSIGNMENT/.")

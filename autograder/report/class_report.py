@@ -7,13 +7,22 @@ that may hold one, such as the name of a file; what is said instead is the engin
 
 from __future__ import annotations
 
+import csv
+import io
+import re
+from collections import Counter
+from dataclasses import asdict
+
+import jinja2
+from markupsafe import Markup, escape
+
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.grades_file import read_grades
 from autograder.classroom.marking_log import agreements, given_so_far
 from autograder.files import write_whole
+from autograder.report import figures
 from autograder.report.numbers import Report, make_report
-from autograder.report.page import report_page
-from autograder.report.table import report_csv
+from autograder.report.points import FEWEST_TO_CORRELATE, percent
 
 
 def write_report(folder: ClassFolder, *, names: bool = False) -> Report:
@@ -36,3 +45,94 @@ def write_report(folder: ClassFolder, *, names: bool = False) -> Report:
     write_whole(folder.root / "report.html", report_page(report))
     write_whole(folder.root / "report.csv", report_csv(report))
     return report
+
+
+_COLUMNS = (
+    "assignment",
+    "exercise",
+    "max_points",
+    "submissions",
+    "attempted",
+    "all_points",
+    "some_points",
+    "no_points",
+    "not_attempted",
+    "mean_share",
+    "mean_share_attempted",
+    "separation",
+    "no_separation",
+    "timeouts",
+    "crashes",
+    "misconceptions",
+)
+
+
+def report_csv(report: Report) -> str:
+    """One row an exercise. It holds nothing that a student wrote, and no names."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for assignment in report.assignments:
+        for exercise in assignment.exercises:
+            row = {"assignment": assignment.name, "exercise": exercise.name, **asdict(exercise)}
+            del row["name"]
+            for column, value in row.items():
+                if isinstance(value, float):
+                    row[column] = f"{value:.4g}"
+            row["misconceptions"] = "; ".join(
+                f"{mistake.name} ({mistake.submissions})"
+                for mistake in report.misconceptions
+                if (mistake.assignment, mistake.exercise) == (assignment.name, exercise.name)
+            )
+            writer.writerow(row)
+    return text.getvalue()
+
+
+#: Misconceptions that the figure shows.
+MAX_IN_FIGURE = 15
+#: Submissions that need an eye and are not folded away.
+MAX_EYES = 25
+
+
+def _breakable(name: str) -> Markup:
+    """A long name that may go on in the next line after an underscore."""
+    return Markup(str(escape(name)).replace("_", "_<wbr>"))
+
+
+def _with_code(sentence: str) -> Markup:
+    """A sentence with what stands between backticks as code."""
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(sentence))))
+
+
+_environment = jinja2.Environment(
+    loader=jinja2.PackageLoader("autograder", "templates"),
+    autoescape=True,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    undefined=jinja2.StrictUndefined,
+)
+_environment.filters["percent"] = percent
+_environment.filters["breakable"] = _breakable
+_environment.filters["with_code"] = _with_code
+
+
+def report_page(report: Report) -> str:
+    """The HTML of the report: one file, no script, nothing loaded from elsewhere."""
+    return _environment.get_template("report.html.j2").render(
+        report=report,
+        eye_reasons=Counter(reason.words for row in report.need_an_eye for reason in row.reasons),
+        by_exercise={
+            assignment.name: figures.by_exercise(assignment)
+            for assignment in report.assignments
+            if assignment.exercises
+        },
+        in_total={
+            assignment.name: figures.in_total(assignment, assignment.median_share)
+            for assignment in report.assignments
+            if assignment.median_share is not None
+        },
+        by_frequency=figures.by_frequency(report.misconceptions[:MAX_IN_FIGURE]),
+        most_in_figure=MAX_IN_FIGURE,
+        most_eyes=MAX_EYES,
+        fewest_to_correlate=FEWEST_TO_CORRELATE,
+    )

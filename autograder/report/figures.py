@@ -21,7 +21,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from autograder.report.diagnoses import Misconception
+from autograder.report.findings import Misconception
 from autograder.report.points import AssignmentNumbers, percent
 
 #: Parts of a stacked bar: what it counts, its colour, the colour of text on it, its hatch.

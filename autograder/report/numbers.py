@@ -9,11 +9,9 @@ from typing import Any
 from autograder.classroom.grades_file import RecordedResult
 from autograder.classroom.marking_log import Agreement
 from autograder.grade.result import GRADED
-from autograder.report.diagnoses import Misconception, misconceptions
-from autograder.report.labels import labels
+from autograder.report.findings import Misconception, Stopped, labels, misconceptions, stopped
 from autograder.report.points import AssignmentNumbers, assignment_numbers
 from autograder.report.review_queue import NeedsAnEye, need_an_eye
-from autograder.report.stopped import Stopped, stopped
 
 
 @dataclass(frozen=True)
