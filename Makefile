@@ -21,7 +21,7 @@ NBVAL = --nbval --nbval-sanitize-with tests/nbval.cfg
 NO_SKIPS ?=
 PYTEST = $(BIN)/pytest -n $(TESTERS) -r s $(if $(NO_SKIPS),--no-skips)
 # The files of which make test takes a sixteenth, which the commit chooses.
-SAMPLED := $(shell grep -lsw sampled tests/test_*.py)
+SAMPLED := $(shell grep -lsw sampled tests/*/test_*.py)
 # make check LESSON=02 EXERCISE=softmax
 LESSON ?=
 EXERCISE ?=
@@ -137,9 +137,8 @@ release: $(TESTS) ## make what a tag hands out in build/release: zip, wheel, sit
 	@ls -sh build/release
 
 screenshots: $(TESTS) ## take the documentation's pictures again, with a headless Chromium
-	SCREENSHOTS=docs/images $(BIN)/pytest -r s tests/test_browser_student.py \
-	  tests/test_browser_accidents.py tests/test_browser_start.py tests/test_browser_hands_on.py \
-	  tests/test_browser_instructor.py tests/test_browser_chat.py
+	SCREENSHOTS=docs/images $(BIN)/pytest -r s $(addprefix tests/browser/test_browser_,student.py \
+	  accidents.py start.py hands_on.py instructor.py chat.py)
 
 clean: ## remove what was made, but for course/ and solutions/
 	rm -rf build demo-class .pytest_cache .mypy_cache .ruff_cache *.egg-info

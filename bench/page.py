@@ -20,8 +20,8 @@ from playwright.sync_api import Page, expect
 from autograder.course.lessons import Course
 from autograder.notebooks import grade_id
 from bench.markdown import table
-from tests.browser import SECONDS, jupyter_lab, window
-from tests.notebook_page import cell, wait_for_the_kernel
+from tests.browser.notebook_page import cell, wait_for_the_kernel
+from tests.browser.window import SECONDS, jupyter_lab, window
 
 _WATCH = """number => {
     const cell = document.querySelector(`.jp-Cell[data-windowed-list-index='${number}']`);

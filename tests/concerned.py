@@ -21,26 +21,29 @@ ROOT = Path(__file__).resolve().parent.parent
 HELD = Path(__file__).with_name("held.json")
 
 PYTEST = "pytest -q -n 3 -r s"
-ATTACKS = f"{PYTEST} tests/test_attacks.py tests/test_sandbox.py tests/test_warm_start.py"
-KILLS = f"{PYTEST} -m long tests/test_many.py"
-IN_JUPYTERLAB = (
-    f"{PYTEST} tests/test_browser_student.py tests/test_browser_accidents.py "
-    "tests/test_browser_start.py tests/test_browser_hands_on.py tests/test_browser_accessible.py"
+ATTACKS = (
+    f"{PYTEST} tests/box/test_attacks.py tests/box/test_sandbox.py tests/box/test_warm_start.py"
 )
-IN_THE_FORMGRADER = f"{PYTEST} tests/test_browser_instructor.py tests/test_browser_answers.py"
+KILLS = f"{PYTEST} -m long tests/marking/test_many.py"
+BROWSER = "tests/browser/test_browser_"
+IN_JUPYTERLAB = (
+    f"{PYTEST} {BROWSER}student.py {BROWSER}accidents.py {BROWSER}start.py {BROWSER}hands_on.py "
+    f"{BROWSER}accessible.py"
+)
+IN_THE_FORMGRADER = f"{PYTEST} {BROWSER}instructor.py {BROWSER}answers.py"
 
 #: What of the long tests concerns a package; of the others nothing does.
 OF_A_PACKAGE = {
     "autograder/box": [ATTACKS],
     "autograder/grade": [ATTACKS, KILLS],
     "autograder/marking": [KILLS, IN_THE_FORMGRADER],
-    "autograder/build": [IN_JUPYTERLAB, f"{PYTEST} -m long tests/test_site.py"],
+    "autograder/build": [IN_JUPYTERLAB, f"{PYTEST} -m long tests/project/test_site.py"],
     "lesson_kit": [IN_JUPYTERLAB],
 }
 #: What concerns a lesson, by its folder.
 OF_A_LESSON = [
-    f"{PYTEST} tests/test_the_tests.py tests/test_lint.py -k {{folder}}",
-    f"{PYTEST} -m long tests/test_another_processor.py -k {{folder}}",
+    f"{PYTEST} tests/diagnose/test_the_tests.py tests/authors/test_lint.py -k {{folder}}",
+    f"{PYTEST} -m long tests/diagnose/test_another_processor.py -k {{folder}}",
     "python -m tests.other_processors {notebook}",
 ]
 

@@ -1,0 +1,1 @@
+"""Tests of the sandbox process and the wire to it."""

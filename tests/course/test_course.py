@@ -1,0 +1,154 @@
+"""What an author can get wrong is refused with the file and what to do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from autograder.course.implementations import alternatives
+from autograder.course.lessons import Course, LessonError
+from autograder.notebooks import exercise_of
+
+from ..tiny import tiny_course
+
+COURSE_TOML = """
+title = "T"
+[[lesson]]
+folder = "01-a"
+title = "A"
+minutes = 5
+needs = []
+about = "About."
+"""
+
+
+def metadata(name: str, **more: object) -> str:
+    base = {"grade": False, "grade_id": name, "locked": False, "points": 0}
+    kind = {"schema_version": 3, "solution": True, "task": False, "cell_type": "code"}
+    return f"# %% nbgrader={json.dumps({**base, **kind, **more})}\n"
+
+
+SETUP = '# %% tags=["setup"]\nfrom lesson_checks import assert_equal\n\n'
+ANSWER = (
+    metadata("double") + "def double(x):\n    ### BEGIN SOLUTION\n    return 2 * x\n"
+    "    ### END SOLUTION\n\n"
+)
+TEST = (
+    metadata("test_double", grade=True, solution=False, points=1, locked=True)
+    + 'assert_equal(double(2), 4, "Is it twice x?")\n\n'
+)
+
+
+def course(folder: Path, text: str) -> Course:
+    lesson = folder / "lessons" / "01-a"
+    lesson.mkdir(parents=True)
+    (folder / "lessons" / "course.toml").write_text(COURSE_TOML)
+    (lesson / "a.py").write_text(text)
+    return Course.load(folder)
+
+
+def test_a_sound_lesson_is_read(tmp_path: Path) -> None:
+    lesson = course(tmp_path, SETUP + ANSWER + TEST).lesson("01")
+    assert list(lesson.exercises) == ["double"]
+    assert list(lesson.tests) == ["test_double"]
+    assert lesson.notebook.cells[0].source.startswith("# 1. A")
+
+
+WRONG = {
+    "an open solution": (ANSWER.replace("    ### END SOLUTION\n", "") + TEST, "is not closed"),
+    "a closed solution": (ANSWER.replace("    ### BEGIN SOLUTION\n", "") + TEST, "without"),
+    "a nested solution": (
+        ANSWER.replace("    return", "    ### BEGIN SOLUTION\n    return") + TEST,
+        "a second",
+    ),
+    "an open markdown solution": (
+        ANSWER + TEST + "# %% [markdown]\n# ### BEGIN SOLUTION\n# text\n",
+        "is not closed",
+    ),
+    "no grade_id": (ANSWER.replace('"grade_id": "double", ', "") + TEST, "without a grade_id"),
+    "no metadata": ("# %%\n" + ANSWER.split("\n", 1)[1] + TEST, "no nbgrader grade_id"),
+    "the same grade_id twice": (ANSWER + ANSWER + TEST, "stands on two cells"),
+    "an answer of another name": (ANSWER.replace("def double", "def twice") + TEST, "not define"),
+    "a test of nothing": (ANSWER + TEST + TEST.replace("test_double", "test_x"), "no answer cell"),
+    "an exercise without test": (ANSWER, "has no test cell"),
+    "no Python": (ANSWER.replace("def double(x):", "def double(x:") + TEST, "not valid Python"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_mistakes_are_named(tmp_path: Path, wrong: str) -> None:
+    text, says = WRONG[wrong]
+    with pytest.raises(LessonError, match=says) as caught:
+        _ = course(tmp_path, SETUP + text).lesson("01").notebook
+    assert "a.py" in str(caught.value)
+
+
+def test_the_setup_cell_comes_first(tmp_path: Path) -> None:
+    with pytest.raises(LessonError, match="first code cell"):
+        _ = course(tmp_path, ANSWER + TEST).lesson("01").notebook
+
+
+def test_a_missing_source_is_named(tmp_path: Path) -> None:
+    made = course(tmp_path, SETUP)
+    (tmp_path / "lessons" / "01-a" / "a.py").unlink()
+    with pytest.raises(LessonError, match=r"a\.py is missing"):
+        _ = made.lesson("01").notebook
+
+
+def test_an_unknown_lesson_is_answered_with_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(LessonError, match="there are 01-a"):
+        course(tmp_path, SETUP).lesson("02")
+
+
+def test_course_toml_mistakes_are_named(tmp_path: Path) -> None:
+    with pytest.raises(LessonError, match="is missing"):
+        Course.load(tmp_path)
+    (tmp_path / "lessons").mkdir()
+    (tmp_path / "lessons" / "course.toml").write_text("title = ")
+    with pytest.raises(LessonError, match="not valid TOML"):
+        Course.load(tmp_path)
+    (tmp_path / "lessons" / "course.toml").write_text(COURSE_TOML.replace("minutes = 5", ""))
+    with pytest.raises(LessonError, match="minutes"):
+        Course.load(tmp_path)
+
+
+def test_the_longest_exercise_name_owns_a_test() -> None:
+    names = ["attention", "attention_cost"]
+    assert exercise_of("test_attention_cost", names) == "attention_cost"
+    assert exercise_of("test_attention_masks", names) == "attention"
+
+
+def test_a_draft_can_be_tried_and_is_in_no_build(tmp_path: Path) -> None:
+    tiny_course(tmp_path)
+    path = tmp_path / "lessons" / "course.toml"
+    path.write_text(path.read_text() + "draft = true\n")
+    course = Course.load(tmp_path)
+    assert course.lessons == ()
+    assert course.lesson("01").folder == "01-tiny"
+
+
+def test_classes_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    """A catalogue defines the same class again and again."""
+    course = tiny_course(tmp_path)
+    path = tmp_path / "lessons" / "01-tiny" / "alternatives.py"
+    one = '@alternative("double", "{name}")\nclass Double:\n    value = {value}\n\n\n'
+    head = "from autograder.course.implementations import alternative\n\n\n"
+    path.write_text(head + one.format(name="a", value=1) + one.format(name="b", value=2))
+    found = alternatives(course.lesson("01"))
+    assert [one.source for one in found] == [
+        "class Double:\n    value = 1\n",
+        "class Double:\n    value = 2\n",
+    ]
+    path.write_text(head + one.format(name="a", value=1) * 2)
+    with pytest.raises(LessonError, match="'a' stands there twice"):
+        alternatives(course.lesson("01"))
+
+
+def test_a_lesson_can_be_sent_while_it_is_read(tmp_path: Path) -> None:
+    """Another thread pickles it for a worker while this one reads its notebook."""
+    lesson = tiny_course(tmp_path).lesson("01")
+    sent = lesson.__getstate__()
+    assert lesson.notebook.cells
+    assert "notebook" not in sent

@@ -1,0 +1,1 @@
+"""Tests of which known mistake a failing exercise shows."""

@@ -1,0 +1,1 @@
+"""Tests of to and from an LMS."""

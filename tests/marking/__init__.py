@@ -1,0 +1,1 @@
+"""Tests of how a class is graded and handed back."""

@@ -1,0 +1,1 @@
+"""Tests of a student's own commands, and what students read."""
