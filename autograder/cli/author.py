@@ -42,6 +42,7 @@ def build(
     Makes build/source, which grading uses, on the way. Runs what a change can have changed and
     nothing else.
     """
+    from autograder.authors.trial import unproved
     from autograder.build import build as building
 
     its_course = course_at(course)
@@ -49,6 +50,9 @@ def build(
         [(its_lesson, _), *_] = exercises_of(its_course, (lesson,) if lesson else (), (exercise,))
         lesson = its_lesson.folder
     building.build(its_course, into or its_course.root, only=lesson)
+    for built in its_course.lessons if lesson is None else [its_course.lesson(lesson)]:
+        if into is None and (names := unproved(built)):
+            print(f"now: autograder trial {built.folder[:2]} --changed ({len(names)} exercises)")
     return 0
 
 

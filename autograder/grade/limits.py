@@ -1,6 +1,7 @@
 """What a submission may take, and how much of it is read: all limits of grading, with their units.
 
-Those of a box stand in :mod:`autograder.box.caps`.
+What a box may take stands in :mod:`autograder.box.confinement`, what it may say in
+:mod:`autograder.box.caps`.
 """
 
 from __future__ import annotations

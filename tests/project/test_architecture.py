@@ -44,6 +44,13 @@ def test_every_package_says_what_it_must_not_know() -> None:
         )
 
 
+def test_the_kits_public_face_is_what_lessons_import() -> None:
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "lessons").glob("*/*.py")]
+    imported = {name for text in sources for name in re.findall(r"lesson_kit\.(\w+)", text)}
+    said = set(re.findall(r":mod:`\.(\w+)`", (KIT / "__init__.py").read_text(encoding="utf-8")))
+    assert imported <= said
+
+
 def test_few_modules_stand_outside_packages() -> None:
     assert len(list(PACKAGE.glob("*.py"))) <= MAX_OUTSIDE
 
