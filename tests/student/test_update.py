@@ -241,6 +241,27 @@ def test_other_files_that_were_changed_are_set_aside(course: Path, new: Path) ->
     assert aside.read_text() == "# mine\n"
 
 
+def test_a_manifest_that_names_files_elsewhere_moves_none_of_them(
+    course: Path, new: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Notebooks and manifests are passed on among students."""
+    outside = tmp_path / "diary.txt"
+    outside.write_text("mine")
+    manifest = json.loads((course / ".release.json").read_text())
+    names = [f"../{outside.name}", str(outside), "01-tiny/../../diary.txt", "\x1b[2J"]
+    manifest["files"] |= dict.fromkeys(names, "0" * 16)
+    manifest["cells"] |= {name: [["x", "0" * 16, "double", 1e9]] for name in names}
+    (course / ".release.json").write_text(json.dumps(manifest))
+    before = {path for path in tmp_path.rglob("*") if course not in path.parents}
+    assert main(["update", str(course), "--from", str(new)]) == 0
+    assert outside.read_text() == "mine"
+    assert {path for path in tmp_path.rglob("*") if course not in path.parents} == before
+    assert "\x1b" not in capsys.readouterr().out
+    assert json.loads((course / ".release.json").read_text()) == json.loads(
+        (new / ".release.json").read_text()
+    )
+
+
 def test_the_start_page_that_was_run_is_replaced(course: Path, new: Path, tmp_path: Path) -> None:
     page = read(course / "start.ipynb")
     page.cells[1].outputs = []
