@@ -2283,6 +2283,13 @@ with check("large logits; float32 and float64; a column of a matrix", points=0.5
     low = torch.tensor([-2001.0, -2000.0, -2002.0])
     message = "Logits -2001, -2000, -2002 in float32: it should be the softmax, without NaN."
     assert_close(drawn(low), torch.softmax(low, -1), message, atol=1e-4)
+    far = torch.tensor([-3e15, -1e15, -2e15]).double()
+    for more in ({"top_k": 1}, {"top_k": 2}, {"top_p": 0.5}):
+        message = (
+            f"Logits -3e15, -1e15, -2e15 in float64, with {more}: 1 at the largest, 0 at the others. "
+            "For one: is what stands for a token that is left out lower than any logit can be?"
+        )
+        assert_close(drawn(far, **more), torch.tensor([0.0, 1.0, 0.0]).double(), message)
     sums = drawn(large, 2.5, 2).double().sum()
     message = "The same logits, temperature 2.5, top_k = 2: the probabilities should sum to 1."
     assert_close(float(sums), 1.0, message, atol=1e-5)

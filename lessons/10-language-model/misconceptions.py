@@ -1024,6 +1024,24 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
     )
 
     wrong(
+        "sampling_low_number",
+        {
+            """
+                kept = torch.zeros_like(p)
+                kept[order[:top_k]] = p[order[:top_k]]
+                p = kept / kept.sum()
+            """: """
+                kept = torch.full_like(logits, -1e4)
+                kept[order[:top_k]] = logits[order[:top_k]] / temperature
+                p = torch.softmax(kept, dim=-1)
+            """,
+        },
+        "It comes out as if the logit of a token that is left out became a number that is not low "
+        "enough: a logit that stays can be lower still, and then its token has no probability.",
+        seen="early Hugging Face models",
+    )
+
+    wrong(
         "sampling_temperature_of_probabilities",
         {"torch.softmax(logits / temperature, dim=-1)":
             "torch.softmax(torch.softmax(logits, dim=-1) / temperature, dim=-1)"},
