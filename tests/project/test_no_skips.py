@@ -71,7 +71,7 @@ def test_a_file_that_is_skipped_as_a_whole_fails(tmp_path: Path) -> None:
 
 def test_every_skip_has_a_sentence() -> None:
     found = 0
-    for path in sorted((ROOT / "tests").glob("*.py")):
+    for path in sorted((ROOT / "tests").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call) or not re.fullmatch(
                 r"pytest\.(mark\.)?(skip|skipif|importorskip)", ast.unparse(node.func)
