@@ -11,7 +11,7 @@ from nbgrader.preprocessors import ClearSolutions
 from autograder.notebooks import GUESS, grade_id, tags
 
 #: The first line of an assignment at a cell's top, up to its value, and a comment behind that.
-_GUESSED = re.compile(r"^(guess_\w+ = ).*?(\s+#.*)?$", re.M)
+_GUESSED = re.compile(r"^(guess_\w+(?:, guess_\w+)*) = .*?(\s+#.*)?$", re.M)
 
 
 class ClearSolutionsAndAnswers(ClearSolutions):  # type: ignore[misc]
@@ -26,7 +26,7 @@ class ClearSolutionsAndAnswers(ClearSolutions):  # type: ignore[misc]
     ) -> tuple[NotebookNode, dict[str, Any]]:
         """One cell, as students get it."""
         if GUESS in tags(cell):
-            cell.source = _GUESSED.sub(r"\1None\2", cell.source)
+            cell.source = _GUESSED.sub(_not_yet, cell.source)
         done: tuple[NotebookNode, dict[str, Any]]
         done = super().preprocess_cell(cell, resources, cell_index)
         return done
@@ -40,3 +40,8 @@ class ClearSolutionsAndAnswers(ClearSolutions):  # type: ignore[misc]
             return bool(super()._replace_solution_region(cell, language))
         finally:
             self.code_stub = usual
+
+
+def _not_yet(guessed: re.Match[str]) -> str:
+    names, comment = guessed[1], guessed[2] or ""
+    return f"{names} = {', '.join(['None'] * len(names.split(', ')))}{comment}"

@@ -79,10 +79,10 @@ torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numb
 #
 # ## 1. A file that answers
 #
-# Every language model of this course so far spoke a made language, or a small text. Now we take one
-# that people chat with: **SmolLM2-135M-Instruct** (Allal and others, 2025), a small member of the
-# family whose large members you know from the news. It was trained on two trillion tokens, which
-# took many processors many days. What came of it is one file of 98 MB, licence Apache-2.0.
+# Every language model of this course so far spoke a made language, or a small text. Now we take one that
+# people chat with: **SmolLM2-135M-Instruct** (Allal and others, 2025), built as the large Llama models
+# are, which you know from the news. It was trained on two trillion tokens, which took many processors
+# many days. What came of it is one file of 98 MB, licence Apache-2.0.
 #
 # The file is a **GGUF** file: the four letters, a version, how many tensors and how many entries of
 # metadata follow; then these, and then the numbers. Nothing in it is code. `open_chat_model` finds
@@ -1279,7 +1279,7 @@ axes.set(xlabel="layers passed", ylabel="apart, as a share of\nthe largest entry
 axes.legend(loc="center right")
 show(
     figure,
-    "Figure 2. Apart from the reference, layer by layer. Before the first layer the friend is exact; behind it, wrong.",
+    "Figure 2. Your model against the recorded numbers, the friend's against yours. Before the first layer the friend is exact; behind it, wrong.",
     "Logarithmic. Your model stays between 1e-7 and 1e-5 of the largest entry through all 30 layers. The friend's is 0 before the "
     "first layer, at a tenth behind it, and stays there.",
 )
@@ -1328,8 +1328,9 @@ check_answer("answer_silent_bug", answer_silent_bug)
 # ## 5. A conversation is one text
 #
 # The model does one thing: it continues a text. A chat is made of that by a convention which it was
-# trained on. Two **special tokens**, `<|im_start|>` and `<|im_end|>`, that no ordinary text contains, mark
-# where a message begins and ends, and the first line of a message says whose it is:
+# trained on. Two **special tokens**, `<|im_start|>` and `<|im_end|>`, whose numbers `encode` never gives
+# for an ordinary text, mark where a message begins and ends, and the first line of a message says whose
+# it is:
 #
 # ```
 # <|im_start|>user
@@ -1537,8 +1538,8 @@ checks_passed("chat_tokens")
 # - `generate(step, prompt, max_new, stop, pick)` returns the list of new tokens: without the prompt, and
 #   without `stop`, at which it ends. It ends after `max_new` tokens, too.
 # - `step(tokens)` gets a list of ids, **remembers** them, and returns the logits of what follows. It is
-#   handed the whole `prompt` once, as one list, and then each new token once, as a list of one; never more
-#   than is needed: not the last token, not `stop`.
+#   handed the whole `prompt` once, as one list, and then each new token once, as a list of one; `step`
+#   never gets the last token of the result, nor `stop`: nobody asks what follows them.
 # - `pick(logits)` returns the id that is chosen. It is called once for each reading.
 # - `max_new=0` gives `[]`, and nothing is read. An empty `prompt` is a `ValueError`, also then.
 # - Checked when graded: `prompt` is not changed, and `step` never gets that list itself (it may keep what it
@@ -1794,8 +1795,10 @@ if published:
     reply("guess_times", guess_times, round(seconds[1] / seconds[0], 1), "It grows with the length of the text.", within=1)
 
 # %% [markdown]
-# Less than one might think. Without the cache 408 tokens are read in place of 33, twelve times as many. But a processor reads a batch of tokens nearly as fast as one: in both cases **all half a billion bytes of
-# weights** have to pass by for each step. Writing is slow because of the weights, not because of the sums.
+# Less than one might think. Without the cache 408 tokens are read in place of 33, twelve times as many.
+# But a processor reads 25 tokens at once in two to three times the time of one: in both cases **all half
+# a billion bytes of weights** have to pass by for each step. Here a good part of the time goes to the
+# weights, whatever the number of tokens.
 #
 # ### What if nobody stops it?
 #
@@ -2040,12 +2043,13 @@ if published:
     reply("guess_unnoticed", guess_unnoticed, "base", "Most pairs turn slowly with either base, and these texts are short.")
 
 # %% [markdown]
-# Three kinds. **Harmless**: eps 1e-6. The stream's entries are far larger. **Ruinous**: whoever exchanges
-# heads, norms, gate and up, or leaves the read-out random, gets noise, and looks for the mistake.
-# In between lie the dangerous ones: with halves, with positions from 0, even with nothing turned at all, it
-# still writes English, only worse. And with base 10,000 it loses a fiftieth of a nat on one text and a tenth on the other, says
-# "Paris", and would go out to the users. Only the comparison with recorded numbers finds it: behind the first
-# layer, at once.
+# Three kinds. **Harmless**: eps 1e-6. The recorded numbers would find it too, behind the first layer,
+# where the stream is still small; the loss does not. **Ruinous**: whoever exchanges heads, norms, gate
+# and up, or leaves the read-out random, gets noise, and looks for the mistake. In between lie halves,
+# positions from 0, and nothing turned at all: 0.6 to 1.7 nats worse, far better than guessing, and hardly
+# able to answer. Whoever looks at the loss alone takes it for a small model. And with base 10,000 it
+# loses a fiftieth of a nat on one text and a tenth on the other, says "Paris", and would go out to the
+# users. Only the comparison with recorded numbers finds it: behind the first layer, at once.
 #
 # ### Short answer 4: `answer_positions`
 #
@@ -2156,17 +2160,19 @@ axes.invert_yaxis()
 axes.set(xlim=(0, 1.1), xlabel="share right")
 show(
     figure,
-    "Figure 4. It knows that 9 + 5 is 14, and not what 14 - 5 is. Its user's name is there, but it hardly ever says it.",
+    "Figure 4. Of one-digit sums most are right; of the same numbers backwards a quarter. Its user's name is there, but it hardly ever says it.",
     "Bars. " + ", ".join(f"{name}: {value:.0%}" for name, value in bars.items()) + ".",
 )
 
 # %% [markdown]
-# Two kinds of "cannot". Of one-digit sums most are right; **the same numbers backwards**, 14 - 5 for 9 + 5,
-# mostly wrong, and so are two-digit sums. It looks as if it had learned some sums as one learns words, and no
-# procedure. (All pairs, counted once for this text: 55 of 64 sums, 22 of 64 backwards; 19 of 90 two-digit sums,
-# of those with a carry 10 %, of the others 31 %.) The name is another case. Asked freely, it apologises, or says a
-# name of its own; **begin the sentence for it, and the name comes**. It is in the keys and values; what
-# fails is the way from the question to it. The control, in which nobody said a name, shows that it is no lucky guess.
+# Two kinds of "cannot". Of one-digit sums most are right; **the same numbers backwards**, 12 - 7 for 5 +
+# 7, mostly wrong, and so are two-digit sums. It looks as if it had learned some sums as one learns words,
+# and no procedure. (All pairs, counted once for this text: 55 of 64 sums, 22 of 64 backwards; 19 of 90
+# two-digit sums, of those with a carry 10 %, of the others 31 %.) The name is another case. Asked freely,
+# it apologises, or says a name of its own; **begin the sentence for it, and the name comes**. It is in
+# the keys and values; what fails is the way from the question to it. The control, in which nobody said a
+# name, shows that it is no lucky guess. (A harder control is yours to try: let a user say a dog's name
+# alone, and ask for the user's.)
 #
 # So "the model does not know it" needs an experiment, not one answer. (And the other way round: a right
 # answer may be a lucky one; hence 20 sums, and the count for always saying the same.)
@@ -2196,8 +2202,8 @@ for way, pick in {"greedy": greedy, "drawn": at_random}.items():
     assert not published or (repeated(written) > 0.3) == (way == "greedy")
 
 # %% [markdown]
-# Nothing is as likely as what stood there before, and each repetition makes the next one likelier. Lesson 13 built
-# heads that copy in this way; lesson 19 finds them in this model.
+# In this answer each repetition seems to make the next one likelier (one prompt: see lesson 19, section
+# 9). Lesson 13 built heads that copy in this way; lesson 19 finds them in this model.
 
 # %% [markdown]
 # ## 10. How few levels would do?
@@ -2250,7 +2256,7 @@ axes.set_xticklabels([f"{levels}\n{'says Paris' if levels in knows else 'does no
 axes.legend()
 show(
     figure,
-    "Figure 5. Fewer levels for each weight. Sixteen are no luxury: each pair of levels that goes costs something, and at eight Paris is lost.",
+    "Figure 5. Fewer levels for each weight. Rounded once more to fewer levels, the model loses more at each step, and at eight Paris is lost.",
     "Two falling curves over 8 to 16 levels. " + "; ".join(
         f"{levels} levels: {kept[levels][0][0]:.2f} and {kept[levels][0][1]:.2f} nats" for levels in steps) + ".",
 )
@@ -2265,7 +2271,7 @@ show(
 # | often said | what is right | where shown |
 # |---|---|---|
 # | "A chat model is another kind of thing." | It is thirty of your blocks that continue a text with two special tokens in it. | sections 4, 5 |
-# | "If it writes good English, it was put together right." | With halves, or unturned, it writes English too. Compare with recorded numbers. | sections 4, 8 |
+# | "If it writes good English, it was put together right." | With base 10,000 it says "Paris". Compare with recorded numbers. | sections 4, 8 |
 # | "A tolerance of 1e-3 is a tolerance of 1e-3." | Beside an entry of 20,000 that is less than rounding; beside 0.1 it is a hole. | section 4 |
 # | "The cache makes it another computation." | In pieces, step by step, at once: equal. | sections 3, 8 |
 # | "Generation is slow because attention is quadratic." | At this length each token costs one passage of all weights. | section 6 |

@@ -1,8 +1,8 @@
 # %% [markdown]
 # ## What you will be able to do
 #
-# - **Find** the one number of 134 million without which a chat model cannot speak, and **show** that it
-#   is that one.
+# - **Find** a number of 134 million without which a chat model's loss nearly doubles, and **show** that
+#   it is not just any.
 # - **Silence** heads, and say what they were for: copying, a capital, nothing much.
 # - **Evict** a token from the cache, and **predict** when that ruins a text and when it does not matter.
 # - **Read** what the model would say after each of its layers.
@@ -405,7 +405,8 @@ assert not published or (heavy_unit == 1229 and abs(one - 5.876) < 1e-3 and larg
 # It is the weight of lesson 18's last glance into the file: row 507, column 1229.
 #
 # Now set it to 0, and nothing else. And the controls: the **largest other** weight of this matrix, which
-# is even larger; and 30,000 weights drawn at random from the nineteen `down` matrices from here on.
+# is even larger; the largest of **each** of the eighteen later ones, all at once; and 30,000 weights
+# drawn at random from the nineteen `down` matrices from here on.
 # (Layers before 11 do not notice, so each run begins there.)
 #
 # **Predict, then run.** The mean loss is 5.2. What is it without the one number?
@@ -438,6 +439,7 @@ later = range(heavy_layer, num_layers)
 removals = {
     "the one number": {heavy_layer: torch.tensor([the_one])},
     "the largest other of its matrix": {heavy_layer: by_size[by_size != the_one][:1]},
+    "the largest of each later one": {layer: downs[layer].flatten().abs().topk(1).indices for layer in later if layer != heavy_layer},
     "30,000 at random": {layer: torch.randint(downs[layer].numel(), (30_000 // len(later) + 1,), generator=draw).unique() for layer in later},
 }  # fmt: skip
 removed = {"nothing": normal}
@@ -452,11 +454,12 @@ if published:
     loss = {name: found.mean() for name, found in removed.items()}
     assert loss["the one number"] > normal.mean() + 3 and (removed["the one number"] > normal + 0.5).sum() >= 58
     assert loss["30,000 at random"] < normal.mean() + 0.1
+    assert loss["the largest of each later one"] < normal.mean() + 0.5
     assert all(loss[name] < normal.mean() + 2 for name in removals if name != "the one number")
-    reply("guess_without_one", guess_without_one, round(loss["the one number"].item(), 1), "Nearly as bad as guessing evenly.", within=1)
+    reply("guess_without_one", guess_without_one, round(loss["the one number"].item(), 1), "Guessing evenly is 10.8.", within=1)
 
 # %% tags=["demonstration", "nbval-ignore-output"]
-figure, axes = plt.subplots(figsize=(9, 2.6), layout="constrained")
+figure, axes = plt.subplots(figsize=(9, 3.0), layout="constrained")
 spread = np.random.default_rng(0).uniform(-0.25, 0.25, size=60)
 for row, (name, found) in enumerate(removed.items()):
     axes.plot(found, row + spread, ".", alpha=0.5, color="#b2182b" if name == "the one number" else "#2166ac")
@@ -468,15 +471,16 @@ axes.set(xlabel="loss of a sentence, nats a token", xlim=(2, 14))
 show(
     figure,
     "Figure 1. One dot a sentence, the bar is the mean. One number of 134 million is needed; 30,000 others are not. The largest other number of its matrix costs a nat.",
-    "Four rows of sixty dots. Mean loss: " + "; ".join(f"{name}: {found.mean():.2f}" for name, found in removed.items()) + ".",
+    "Rows of sixty dots. Mean loss: " + "; ".join(f"{name}: {found.mean():.2f}" for name, found in removed.items()) + ".",
 )
 
 # %% [markdown]
 # One number breaks all sixty sentences. Yet look at the controls before you say "no other matters": the
 # *largest other* weight of the same matrix costs a whole nat (it belongs to unit 1487, the second of the
 # list above, and pushes into the same feature), and most of the 134 million nobody has tried. What we
-# have is: this one, and not thirty thousand drawn at random. (Yu and others, 2024, found such a **super
-# weight** in every model of this kind they looked at, always in an early `down`.)
+# have is: this one, and neither thirty thousand drawn at random nor the largest of eighteen other
+# matrices. (Yu and others, 2024, found such a **super weight** in every model of this kind they looked
+# at, always in an early `down`; ours, in layer 11 of 30, is late for that.)
 #
 # ### Short answer 1: `answer_control`
 #
@@ -616,7 +620,7 @@ if published:
 # %% [markdown]
 # Without these eight of 270 heads it copies **nothing at all**; without eight others of the same layers
 # it copies most of what it did; and the sixty sentences do not get worse. Most even get a little
-# *better*: in a text without repetitions, a head that looks for one can only disturb.
+# *better*; perhaps a head that looks for a repetition disturbs where there is none.
 #
 # Lesson 13 asked for both sides: what is lost, and what stays. That is a **dissociation**. (What it does
 # not say: that language never needs these heads. In a long text names come again, and a summary copies.)
@@ -742,10 +746,17 @@ streams(token_vectors[shuffled], maps=shuffled_maps)
 print(f"on the first token {share.mean():.2f};  if weights were even {even:.2f}")
 print(f"ten sentences in order {first_share([one[some] for one in maps], keep[some]).mean():.2f}, their words shuffled "
       f"{first_share(shuffled_maps, shuffled_keep).mean():.2f}")  # fmt: skip
+with zeros({heavy_layer: torch.cat([removals[name][heavy_layer] for name in ("the one number", "the largest other of its matrix")])}):
+    maps_both = []
+    loss_both = losses(streams(whole[heavy_layer], heavy_layer, maps=maps_both)[-1], ids, keep).mean()
+share_both = first_share(maps_both, keep)[1:].mean()
+del maps_both
 print(f"without the one number of section 2: layers 12 to 29 {first_share(maps_without, keep)[1:].mean():.2f}, with it {share[heavy_layer + 1 :].mean():.2f}")
+print(f"without that and the largest other of its matrix: {share_both:.2f}, and a loss of {loss_both:.1f}")
 assert not published or (0.55 < share.mean() < 0.75 and even < 0.3)
 assert not published or abs(first_share(shuffled_maps, shuffled_keep).mean() - share.mean()) < 0.06
 assert not published or abs(first_share(maps_without, keep)[1:].mean() - share[heavy_layer + 1 :].mean()) < 0.06
+assert not published or (share_both < share[heavy_layer + 1 :].mean() - 0.08 and loss_both > 12)
 
 # %% [markdown]
 # Two thirds of all attention rest on the first token, whatever it is: shuffle the words, and another word
@@ -753,9 +764,11 @@ assert not published or abs(first_share(maps_without, keep)[1:].mean() - share[h
 # somewhere; a head that finds nothing puts them there. Lesson 14 met sinks in a published encoder, and
 # reported that the course's own small models had none.
 #
-# An honest negative: one would like to say "the one number of section 2 makes the sink", since both
-# belong to the first token. The last line says **no**. Without the number the loss is 9, and the sink is
-# as it was.
+# One would like to say "the one number of section 2 makes the sink", since both belong to the first
+# token. Without the number the loss is 9, and the sink is as it was: **no**. But the massive activation
+# was not gone, only smaller: unit 1487 still writes into the same feature. Take both weights away (the
+# last line), and the loss is 17, more than guessing evenly, and a fifth of the sink of the later layers
+# is gone. So the activation feeds a part of the sink; most of it stands without.
 #
 # Now longer texts: each story's twenty sentences, joined, and cut to 128 tokens. A program that wants to
 # save memory throws old keys out of the cache. What if the first token is thrown out?
@@ -1624,7 +1637,7 @@ panels[1].text(top[0] - 0.8, top[1], f"layer {top[0]} head {top[1]}", ha="right"
 figure.colorbar(picture, label="added for the capital, logits")
 show(
     figure,
-    "Figure 4. Left: the capital appears behind layer 23, from rank twenty thousand. Right: one of 270 heads writes most of it.",
+    "Figure 4. Left: the capital appears behind layer 23, from rank twenty thousand. Right: of 270 heads one adds most; what the feed-forwards add is not shown.",
     f"Left: both curves near rank 20,000 for 23 layers; then that of the own capital falls to 1, the other to {median_of_others[-1]:.0f}. Right: a map of "
     "thirty layers by nine heads, nearly white; " + "; ".join(f"layer {layer} head {head} adds {added[:, layer, head].mean():.2f}" for layer, head in fact_best[:4]) + ".",
 )
@@ -1662,9 +1675,9 @@ if published:
 
 # %% [markdown]
 # The strongest evidence of this lesson: put another country's message into **one head of 270**, and most
-# answers become that country's capital. So this head does not only help, it carries *which* capital.
-# Without it a third of the capitals is still right: other ways exist, or the question alone makes a
-# famous one likely. And the sentences do not notice.
+# answers become that country's capital. So this head does not only help, it carries which country's
+# capital is said. Without it a third of the capitals is still right: other ways exist, or the question
+# alone makes a famous one likely. And the sentences do not notice.
 #
 # What we have not shown: that the fact is **stored** in the head. It may stand in the country's stream,
 # written there by feed-forwards far below, and the head only fetches it (Geva and others, 2023, find this
@@ -1702,8 +1715,9 @@ if published:
 
 # %% [markdown]
 # Ten million further on nothing changes: rotary positions know distances alone (lesson 11). But a
-# **distance** it has rarely met, 8,000, undoes copying altogether, while 1,000 does no harm. "Trained on
-# 8,192" does not mean "looks back 8,192".
+# **distance** of 8,000 undoes copying altogether, while 1,000 does no harm. Why the end comes before
+# 8,192 we have not shown; perhaps such distances were rare in training. "Trained on 8,192" does not mean
+# "looks back 8,192".
 #
 # ## 7. Twenty examples
 #
@@ -2078,9 +2092,10 @@ if published:
     reply("guess_asked", guess_asked, counted(said["asked in words"])[0], within=1)
 
 # %% [markdown]
-# All pirates. But read what they say: hardly one answers the question. Asked in words, the model is a
-# pirate less often, and still speaks of the thing. Twenty short examples have taught a **tone**, and
-# drowned the content.
+# All pirates. But read what they say: hardly one answers the question. (Mind the second count: hardly one
+# of the twenty examples names the thing that was asked about, so not naming it is part of what we
+# taught.) Asked in words, the model is a pirate less often, and still speaks of the thing. Twenty short
+# examples have taught a **tone**, and drowned the content.
 #
 # So the count that was easy to raise does not say what one wanted. How far can the dial be turned back?
 # `scale` is read at each call. And what does the change cost **elsewhere**, where nobody trained: the
@@ -2348,8 +2363,9 @@ print("without it the published model is back:", as_before)
 assert apart < 1e-4 and as_before
 
 # %% [markdown]
-# Merged, it costs nothing to run, and cannot be taken off again; kept beside it, it is 46,080 numbers
-# that one can exchange in a moment. Services keep one large model, and a thousand small changes.
+# Merged, it costs nothing to run, and comes off again only for whoever has kept A and B, or the old
+# weights; kept beside it, it is 46,080 numbers that one can exchange in a moment. Services keep one large
+# model, and a thousand small changes.
 
 # %% [markdown]
 # ### Short answer 4: `answer_lora`
@@ -2375,12 +2391,12 @@ check_answer("answer_lora", answer_lora)
 # | often said | what is right | where shown |
 # |---|---|---|
 # | "A large model does not feel a single weight." | Of most, no. One breaks it. | section 2 |
-# | "The massive activation makes the sink." | Here not: without the number, the sink is as it was. | section 4 |
+# | "The massive activation makes the sink." | A fifth of it: with both weights gone 0.73 becomes 0.58. Without the one number alone it is as it was. | section 4 |
 # | "The first token holds what the text is about." | Any token does that stands there; thrown out early, it is not missed. | section 4 |
 # | "A head with a high score is needed." | Only the intervention says so, with heads of the same layers beside it. | section 3 |
 # | "The capital is stored in head 23.4." | It carries it. Where it is stored has not been shown. | section 5 |
 # | "The lens shows when the model knows." | It shows when the last layer's read-out could read it. | section 5 |
-# | "Rotary positions work at any distance." | At any place. Distances have to be met in training. | section 6 |
+# | "Rotary positions work at any distance." | At any place. Not at any distance: at 8,000, still within 8,192, nothing is copied. | section 6 |
 # | "LoRA leaves the rest of the model alone." | The weights, yes. What it says elsewhere is another question, and one has to count. | section 7 |
 #
 # ### Written answer: `written_claim`

@@ -59,11 +59,13 @@ def test_changes_of_wrong_answers_are_of_many_of_them() -> None:
 def test_a_changed_answer_that_does_not_end_is_stopped_and_not_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mutation_score, "_time_limit", partial(mutation_score._time_limit, 0.2))
+    within_a_moment = partial(mutation_score._time_limit, 0.2)
     endless = Implementation("double", "own", "def double(x):\n    while True:\n        x + x\n")
     counted = Counted("double")
     with Matrix(tiny_course(tmp_path).lesson("01")) as matrix:
-        _count_mutant(matrix, counted, endless, {101: [], 102: []})
+        with monkeypatch.context() as patched:
+            patched.setattr(mutation_score, "_time_limit", within_a_moment)
+            _count_mutant(matrix, counted, endless, {101: [], 102: []})
         assert counted.mutants == 0
         _count_mutant(matrix, counted, Implementation("double", "own", RIGHT.format(3)), {101: []})
     assert (counted.mutants, counted.mutants_rejected) == (1, 1)

@@ -434,7 +434,12 @@ class Tags(HTMLParser):
 def test_what_goes_back_to_an_lms_stays_in_its_folders(
     school: ClassFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["feedback", str(school.root), "--zip", str(tmp_path / "pages.zip")]) in (0, 1)
+    assert main(
+        ["export", str(school.root), "--to", "feedback", "--output", str(tmp_path / "pages.zip")]
+    ) in (
+        0,
+        1,
+    )
     with zipfile.ZipFile(tmp_path / "pages.zip") as packed:
         names = packed.namelist()
         assert not any("<script" in packed.read(name).decode() for name in names)
@@ -453,7 +458,7 @@ def test_a_request_is_text_and_nobody_elses(
     asked = ["=1+1", "\x1b[2Jroot", "../aaron", "browser\u202e", "aaron"]
     rows = "".join(f'"{who}",01-tiny,double,"=HYPERLINK(1)\x1b[2J"\n' for who in asked)
     (school.root / "requests.csv").write_text(f"id,assignment,exercise,text\n{rows}")
-    assert main(["requests", str(school.root)]) == 1
+    assert main(["report", str(school.root), "--about", "requests"]) == 1
     said = capsys.readouterr()
     assert not set(said.out + said.err) & set("\x1b\u202e")
     assert "1 request," in said.out and len(said.err.splitlines()) == 4

@@ -22,6 +22,7 @@ from autograder.course.lessons import Course, Lesson
 from autograder.course.release import read_manifest, release_in
 from autograder.course.standalone import lay_out
 from autograder.notebooks import (
+    GUESS,
     HIDDEN,
     SETUP,
     grade_id,
@@ -380,3 +381,11 @@ def test_a_lesson_whose_demonstration_raises_is_refused_and_left_as_it_was(tmp_p
     build(Course.load(tmp_path), tmp_path, say=told.append, only="01-tiny")
     assert "running it" in told[-1]
     assert below(tmp_path)["solutions/01-tiny/tiny.ipynb"] == whole["solutions/01-tiny/tiny.ipynb"]
+
+
+def test_no_prediction_is_handed_out(tmp_path: Path) -> None:
+    for path in sorted((ROOT / "course").glob("*/*.ipynb")):
+        for cell in nbformat.read(path, as_version=4).cells:
+            if GUESS in tags(cell):
+                found = re.findall(r"^(?:guess_\w+(?:, )?)+ = (.*?)(?:\s+#.*)?$", cell.source, re.M)
+                assert found and set(", ".join(found).split(", ")) == {"None"}, (path, cell.source)
