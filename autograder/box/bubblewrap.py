@@ -54,6 +54,7 @@ def bubblewrap(maps: UserMaps | None = None) -> list[str]:
     if os.getuid() == 0:
         command += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_KILL"]
     command += ["--proc", "/proc", "--dev", "/dev", "--dir", "/tmp", "--tmpfs", WORK]
+    command += ["--tmpfs", "/dev/pts"]  # one box could take all terminals that boxes may have
     # Shared mappings of /dev/zero are memory that no watch sees; /dev/full reads the same.
     command += ["--dev-bind", "/dev/full", "/dev/zero"]
     bound = [path for path in (*_system_folders(), *_python_folders()) if path.exists()]

@@ -97,7 +97,7 @@ _ALLOWED = {
         "recvmmsg": 299, "prlimit64": 302, "sendmmsg": 307, "getcpu": 309, "sched_setattr":
         314, "sched_getattr": 315, "renameat2": 316, "getrandom": 318, "execveat": 322,
         "membarrier": 324, "copy_file_range": 326, "statx": 332, "rseq": 334,
-        "pidfd_send_signal": 424, "pidfd_open": 434, "close_range": 436, "openat2": 437,
+        "close_range": 436, "openat2": 437,
         "faccessat2": 439, "epoll_pwait2": 441, "fchmodat2": 452,
     },
     "aarch64": {
@@ -140,7 +140,7 @@ _ALLOWED = {
         "wait4": 260, "prlimit64": 261, "sendmmsg": 269, "sched_setattr": 274,
         "sched_getattr": 275, "renameat2": 276, "getrandom": 278, "execveat": 281,
         "membarrier": 283, "copy_file_range": 285, "statx": 291, "rseq": 293,
-        "pidfd_send_signal": 424, "pidfd_open": 434, "close_range": 436, "openat2": 437,
+        "close_range": 436, "openat2": 437,
         "faccessat2": 439, "epoll_pwait2": 441, "fchmodat2": 452,
     },
 }  # fmt: skip

@@ -18,6 +18,10 @@ from autograder.box.leaves import leaves
 
 _PLAIN = (int, float, bool, str, type(None))
 
+#: Numbers in one request. A box chooses what is computed here, and one step of a library, such as
+#: NumPy's product of float16, cannot be interrupted.
+MAX_NUMBERS = 2**19
+
 
 class CourseCode:
     """The course's answers of one lesson, run once; each can be called from a box."""
@@ -56,12 +60,19 @@ class CourseCode:
             with torch.random.fork_rng(devices=[]):
                 return {"value": self._answer(proxied, request)}
         except Exception as error:
-            types = [kind.__name__ for kind in type(error).__mro__]
-            return {"error": {"types": types, "text": str(error)[:2000]}}
+            return self.refused(error)
+
+    @staticmethod
+    def refused(error: Exception) -> dict[str, Any]:
+        """An error, as plain data."""
+        types = [kind.__name__ for kind in type(error).__mro__]
+        return {"error": {"types": types, "text": str(error)[:2000]}}
 
     def _answer(self, proxied: frozenset[str], request: Any) -> Any:
         if not isinstance(request, dict):
             raise TypeError("a request is a dict")
+        if _numbers(request) > MAX_NUMBERS:
+            raise ValueError(f"more than {MAX_NUMBERS} numbers for the course's own code")
         if request.get("op") == "pull back":
             return self._pull_back(proxied, request["of"], request["gradients"])
         with torch.no_grad():
@@ -119,6 +130,17 @@ class CourseCode:
         _set(module, attributes)
         torch.manual_seed(seed)
         return functional_call(module, state, tuple(args), dict(kwargs), strict=True)
+
+
+def _numbers(tree: Any) -> int:
+    """How many numbers the arrays and tensors of plain data hold."""
+    if isinstance(tree, torch.Tensor):
+        return tree.numel()
+    if isinstance(tree, dict):
+        tree = list(tree.values())
+    if isinstance(tree, (list, tuple)):
+        return sum(map(_numbers, tree))
+    return int(getattr(tree, "size", 0))
 
 
 def _attributes(module: nn.Module) -> dict[str, Any]:

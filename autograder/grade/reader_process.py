@@ -12,7 +12,7 @@ from autograder.grade.cell_names import may_be_rebound, names_bound
 from autograder.grade.hidden_exceptions import let_through
 from autograder.limited_process import ask_back, serve
 from lesson_kit.answer_text import words_of
-from lesson_kit.notebook_reading import binds, digest, is_python
+from lesson_kit.notebook_reading import binds, digest, form, is_python
 from lesson_kit.repair import nearest_repair
 
 #: Changes that are tried in other lines once one was found that mends an answer.
@@ -24,10 +24,12 @@ def _rebound(cells: Sequence[str | None], places: Sequence[int]) -> list[int]:
 
 
 def _look(cells: Sequence[tuple[str, bool]]) -> list[tuple[str, list[str], bool]]:
-    return [
+    seen = [
         (digest(source, code), sorted(binds(source)) if code else [], code and is_python(source))
         for source, code in cells
     ]
+    form.cache_clear()  # it would fill the memory that the next submission's cells need
+    return seen
 
 
 def _words(source: str) -> tuple[list[str], list[float]]:

@@ -29,6 +29,8 @@ from lesson_kit import notebook_reading as reading
 
 #: Files that a reason names.
 MAX_NAMES = 5
+#: Edited copies of a test cell, the last ones, in which names are looked for.
+MAX_COPIES = 3
 
 
 #: What stands in the answer cells of solved notebooks, and of no other.
@@ -220,7 +222,8 @@ def _names_typed_into(copies: list[Cell], test: TestCell) -> list[str]:
     """What a check cell binds and the original does not: a helper that somebody typed there."""
     edited = [cell for cell in copies if not _same(cell.source, test.released)]
     original = names_bound(test.source) if edited else []
-    typed = [name for cell in edited for name in names_bound(cell.source) if name not in original]
+    last = edited[-MAX_COPIES:]
+    typed = [name for cell in last for name in names_bound(cell.source) if name not in original]
     return [plain_line(name) for name in dict.fromkeys(typed)][:MAX_NAMES]
 
 

@@ -83,7 +83,7 @@ class _Filter:
                     raise TooLarge
                 self.containers = MAX_OUTPUT_CONTAINERS + 1  # these outputs are dropped
                 backslashes = len(text) - len(text.rstrip(b"\\"))
-                text = b'"' + b"\\" * backslashes
+                text = b'"' + b"\\" * (backslashes % 2)  # two of them are one of the text
             # One that does not end here is looked at again with twice as much behind it.
             size = min(2 * size, self.most) if text else _CHUNK
             more = self.reader.more(size)

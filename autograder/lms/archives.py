@@ -39,6 +39,8 @@ _JUNK = re.compile(
     + "".join(f"|{re.escape(name)}/" for name in ("__MACOSX", *LEFT_BY_TOOLS))
     + ")"
 )
+#: Signs without width that no name needs; joiners, which Persian needs, are none.
+_UNSEEN = re.compile("[\u00ad\u200b\u2060\ufeff]")
 _EXTENDED_TIMESTAMP = 0x5455
 
 
@@ -125,7 +127,7 @@ def _shown(path: Path, top: Path) -> str:
 def _not_one(path: str) -> str:
     """Why the folders of a path cannot be told from others', as they would be shown; or ""."""
     folder = path.rpartition("/")[0]
-    same = plain_line(folder, 1000) == folder
+    same = plain_line(folder, 1000) == folder and not _UNSEEN.search(folder)
     return "" if same else "its folder's name has signs that nobody sees, or too many; whose is it?"
 
 

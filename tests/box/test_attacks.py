@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import numpy as np
 import pytest
+import torch
 from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
@@ -30,6 +32,7 @@ from autograder.classroom.grades_file import GradedSubmission, table
 from autograder.classroom.new_class import new_class
 from autograder.cli.main import main
 from autograder.course.bundle import Bundle, TestCell
+from autograder.grade.course_code import CourseCode
 from autograder.grade.grading import grade
 from autograder.grade.result import Result
 from autograder.marking import grade_class as grading
@@ -524,3 +527,27 @@ def test_a_hidden_test_names_no_class_of_the_students(bundle: Bundle) -> None:
     assert said == {
         f"Your code raised an error. {REFUSED}"
     }  # nor does it choose among built-in ones
+
+
+@pytest.mark.skipif(bool(why_not_confined()), reason=why_not_confined())
+def test_a_box_has_no_terminal_and_no_numbers_of_processes(bundle: Bundle) -> None:
+    """One box could take all terminals; pidfds are numbered across all boxes."""
+    tried = (
+        "import os\nfor call in (os.openpty, lambda: os.pidfd_open(os.getpid())):\n"
+        "    try:\n        call()\n        print('had it')\n"
+        "    except OSError:\n        print('refused')\n"
+    )
+    notebook = notebook_with(bundle)
+    notebook.cells.append(nbformat.v4.new_code_cell(tried))
+    outputs = "".join(run.output for run in graded(bundle, notebook).runs)
+    assert outputs.count("refused") == 2 and "had it" not in outputs
+
+
+def test_what_a_box_lets_the_courses_own_code_compute_is_bounded() -> None:
+    names = {"np": np, "torch": torch, "nn": torch.nn}
+    code = CourseCode(names, {"squared": "def squared(x):\n    return x @ x.T\n"})
+    asked = {"op": "call", "name": "squared", "kwargs": {}}
+    said = code.answer(frozenset(["squared"]), {**asked, "args": (np.ones((3, 2)),)})
+    assert said["value"].shape == (3, 3)
+    said = code.answer(frozenset(["squared"]), {**asked, "args": ([np.ones((1000, 600))],)})
+    assert "more than 524288 numbers" in said["error"]["text"]

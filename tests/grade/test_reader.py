@@ -78,6 +78,7 @@ WHO = {
     "grade/without_outputs.py": LINEAR,  # the bytes of a file
     "grade/written.py": SHORT,
     "lesson_kit/cells.py": BOX,
+    "lesson_kit/chat_tokenizer.py": BOX,
     "lesson_kit/course_progress.py": BOX,
     "lesson_kit/notebook_reading.py": FORMS,
     "lesson_kit/answer_text.py": READER,  # and in the student's own notebook
@@ -141,3 +142,20 @@ def test_no_process_that_grades_imports_a_reader_of_students_sources() -> None:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         assert not modules & reading, path
+
+
+def test_a_notebook_of_cells_that_are_too_much_is_not_asked_about_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int] = []
+
+    def ask(function: str, cells: list[tuple[str, bool]]) -> None:
+        asked.append(len(cells))
+        raise reader.TooMuch
+
+    monkeypatch.setattr(reader._reader, "ask", ask)
+    cells = [(f"x = {number}  # {'y' * 19_000}", True) for number in range(60)]
+    reader.look_at(cells)
+    assert len(asked) == reader.MAX_TOO_MUCH
+    assert not any(reader.look(*cell).is_python for cell in cells)
+    assert len(asked) == reader.MAX_TOO_MUCH

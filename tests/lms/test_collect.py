@@ -233,7 +233,9 @@ def test_a_folder_of_another_student_in_a_students_folder_is_nobodys(
 
 def test_folders_that_would_be_shown_alike_are_nobodys(folder: ClassFolder, tmp_path: Path) -> None:
     """Two names that differ in a control character would become one student's."""
-    files = {f"ada{sign}/{LESSON}/tiny.ipynb": b"{}" for sign in ("", "\x01", "\x02", "\u202e")}
+    files = {
+        f"ada{sign}/{LESSON}/tiny.ipynb": b"{}" for sign in ("", "\x01", "\x02", "\u202e", "\u200b")
+    }
     made = plan(folder, pack(tmp_path / "some.zip", files))
     assert list(taken(made).values()) == [to("ada")]
     assert [why for why in left_out(made).values() if "signs that nobody sees" in why]
