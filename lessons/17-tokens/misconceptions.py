@@ -481,6 +481,36 @@ class NgramModel:
 
 with exercise("NgramModel", base=COUNTING):
     wrong(
+        "mixes_only_what_followed",
+        {
+            "return (after.count(character) + t * shorter) / (c + t)":
+                "return (after.count(character) + t * shorter) / (c + t) if character in after else shorter",
+        },
+        "A character that never followed the context keeps the whole probability of the shorter context. It "
+        "gets t / (c + t) of it: else all together come to more than 1.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "first_characters_missing",
+        {"for i in range(k, len(self.text))": "for i in range(self.order - 1, len(self.text))"},
+        "Your counts leave out the first order - 1 characters of the text. They have a shorter context, or "
+        "none, and count there.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "counted_by_str_count",
+        {
+            "after = [self.text[i] for i in range(k, len(self.text)) if self.text[i - k:i] == context]":
+                "after = [one for one in set(self.text) for _ in range(self.text.count(context + one))]",
+        },
+        "Occurrences that overlap are missed, as with str.count: in 'anana' what follows 'an' is a both times, "
+        "and str.count finds 'ana' once.",
+        seen="answers written blind",
+    )
+
+    wrong(
         "no_mixing",
         {"return (after.count(character) + t * shorter) / (c + t)": "return after.count(character) / c"},
         "Your probability is the plain share: nothing of the shorter contexts is mixed in, so what never "

@@ -422,11 +422,16 @@ with check("of equals the smallest, as tuples of strings", points=1):
     message = "After h e and t h, the pairs (i, s) and (th, i) occur 5 times each: 'i' < 'th'."
     found = learn_merges(five, 4)
     assert_equal(found, [("h", "e"), ("t", "h"), ("i", "s"), ("th", "is")], message)
+    message = "'ab' 4 times, 'abx', 'ay' and 'cd' 3 each: after a b, three pairs occur 3 times each; first left is compared with left."
+    found = learn_merges({"ab": 4, "abx": 3, "ay": 3, "cd": 3}, 4)
+    assert_equal(found, [("a", "b"), ("a", "y"), ("ab", "x"), ("c", "d")], message)
     message = "The pairs (b, a) and (a, b) occur twice each: ('a', 'b') is the smaller tuple."
     assert_equal(learn_merges({"ba": 2, "ab": 2}, 1), [("a", "b")], message)
 with check("it ends where nothing is left to join", points=0.5):
     message = "'ab' once: after (a, b) there is one symbol and no pair. So one merge, of 10 allowed."
     assert_equal(learn_merges({"ab": 1}, 10), [("a", "b")], message)
+    message = "'aaa' once: a a becomes aa, then aa a becomes aaa. Two merges, of 10 allowed."
+    assert_equal(learn_merges({"aaa": 1}, 10), [("a", "a"), ("aa", "a")], message)
 with check("no merges: an empty list", points=0.25, side=True):
     assert_equal(learn_merges(five, 0), [], "num_merges is 0: an empty list.")
 
@@ -998,13 +1003,14 @@ checks_passed("bits_per_character")
 # Hidden checks of bits_per_character: other numbers; a loss of 0; counts below 1.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
-with check("other losses and counts", points=0.5):
+with check("other losses and counts", points=0.4):
     for _ in range(8):
         loss = float(rng.uniform(0.1, 6))
         tokens, characters = (int(number) for number in rng.integers(1, 1000, size=2))
         message = f"loss {loss}, {tokens} tokens that spell {characters} characters."
         expected = loss * tokens / (characters * float(np.log(2)))
         assert_close(bits_per_character(loss, tokens, characters), expected, message)
+with check("a loss of 0", points=0.1, side=True):
     message = "A loss of 0: every token was certain, and a character costs 0 bits."
     assert_close(bits_per_character(0.0, 3, 7), 0.0, message)
 with check("a count of tokens below 1", points=0.25, side=True):

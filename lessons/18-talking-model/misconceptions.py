@@ -4,6 +4,22 @@ from autograder.course.implementations import choice, exercise, wrong
 
 with exercise("dequantise"):
     wrong(
+        "low_numbers_of_the_row_first",
+        """
+        if blocks.dtype != np.uint8 or blocks.shape[-1] != 20:
+            raise ValueError(blocks.shape)
+        d = np.ascontiguousarray(blocks[..., 0:2]).view("<f2").astype(np.float32)
+        m = np.ascontiguousarray(blocks[..., 2:4]).view("<f2").astype(np.float32)
+        low, high = (d * numbers + m for numbers in (blocks[..., 4:] & 15, blocks[..., 4:] >> 4))
+        rows = blocks.shape[:-2]
+        return np.concatenate([low.reshape(*rows, -1), high.reshape(*rows, -1)], axis=-1)
+        """,
+        "In a row the low four bits of all blocks come first, and then all high ones. Each block's 32 numbers stay "
+        "side by side: join the two before the blocks are put into a row.",
+        seen="answers written blind",
+    )
+
+    wrong(
         "neighbours_in_a_byte",
         {"np.concatenate([pairs & 15, pairs >> 4], axis=-1)": "np.stack([pairs & 15, pairs >> 4], axis=-1).reshape(*pairs.shape[:-1], 32)"},
         "Your numbers come out as if a byte held two neighbours. The two numbers of a byte lie 16 apart: "
@@ -141,6 +157,36 @@ with exercise("dequantise"):
     )
 
 with exercise("LlamaBlock"):
+    wrong(
+        "positions_as_places_of_keys",
+        {"mask = torch.ones(n, n_k, dtype=torch.bool).tril(n_k - n)": "mask = positions[:, None] >= torch.arange(n_k)"},
+        "Your causal mask compares positions with the places of keys in the row. Where positions do not begin at 0, or leave "
+        "gaps, a query sees later tokens. Which keys are later depends on n and n_k alone.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "mask_kept_by_its_rows",
+        {
+            "self.feed_forward_norm = RMSNorm(d_model, eps)": "self.feed_forward_norm = RMSNorm(d_model, eps)\nself.masks = {}",
+            "mask = torch.ones(n, n_k, dtype=torch.bool).tril(n_k - n)": "mask = self.masks.setdefault(n, torch.ones(n, n_k, dtype=torch.bool).tril(n_k - n))",
+        },
+        "Your block keeps the mask of an earlier call with as many tokens. With a cache there are more keys now: the mask "
+        "depends on n and on n_k.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "turned_after_the_cache_from_0",
+        {
+            "K = apply_rotary(split_heads(self.W_k(h), self.num_kv_heads), positions, self.base)": "K = split_heads(self.W_k(h), self.num_kv_heads)",
+            "if mask is None:": "K = apply_rotary(K, torch.arange(K.shape[-2]), self.base)\nif mask is None:",
+        },
+        "The cache is handed keys that have not been turned, and all keys are turned afterwards as if they stood at 0, 1, 2 and so on. "
+        "Turn each key once, at the position given, before it goes into the cache.",
+        seen="answers written blind",
+    )
+
     wrong(
         "post_norm",
         {

@@ -247,10 +247,9 @@ with check("a row of forty blocks", points=1):
 with check("the dtype, and all its digits", points=1):
     message = "A row of 40 blocks: the result should be float32."
     assert_equal(str(getattr(found, "dtype", None)), "float32", message, name="the dtype")
-    message = (
-        "A row of 40 blocks, compared to six digits: d and m are float16, but d * number + m should "
-        "be computed in float32."
-    )
+    message = "A row of 40 blocks, compared to six digits."
+    if np.shape(found) == expected.shape and np.allclose(found, expected, rtol=2e-2, atol=2e-2):
+        message = message[:-1] + ": d and m are float16, but d * number + m should be computed in float32."
     assert_close(found, expected, message, rtol=1e-6, atol=5e-6)
 checks_passed("dequantise")
 ### END HIDDEN TESTS
@@ -310,7 +309,7 @@ with check("read-only, other orders in memory: as the plain array", points=1):
 with check("blocks unchanged; errors", points=1):
     message = "blocks should be as before after the call."
     assert_equal(afterwards, blocks, message, name="blocks", against="before the call")
-    for shape, dtype in (((3, 18), "uint8"), ((20, 32), "uint8"), ((3, 20), "int16"), ((3, 20), "float32")):
+    for shape, dtype in (((3, 18), "uint8"), ((20, 32), "uint8"), ((3, 20), "int16"), ((3, 20), "uint16"), ((3, 20), "float32")):
         message = f"{dtype} of shape {shape}: this should be a ValueError."
         with assert_raises(ValueError, message):
             dequantise(np.zeros(shape, dtype))
@@ -663,6 +662,7 @@ with check("an empty cache: as without", points=0.5):
     compare([9])
 with check("in pieces: as at once", points=0.75):
     compare([4, 3, 2])
+    compare([3, 3, 3])
 with check("step by step: as at once", points=0.75):
     compare([1] * 9)
 with check("turned keys and values, before they are shared", points=1):
@@ -1617,7 +1617,7 @@ def written(prompt, max_new, stop, table):
     handed, picked = [], []
 
     def step(tokens):
-        handed.append(list(tokens))
+        handed.append([int(token) for token in tokens])
         return table[sum(sum(piece) for piece in handed) % len(table)]
 
     def pick(logits):
@@ -1676,13 +1676,26 @@ def written(prompt, max_new, first, writes):
 
     def step(tokens):
         given.append(tokens is prompt)
-        handed.append(list(tokens))
-        if writes:
+        handed.append([int(token) for token in tokens])
+        if writes and isinstance(tokens, list):
             tokens.append(-1)  # it may keep what it is handed, and write into it
         return F.one_hot(torch.tensor(first), 10).float()
 
     found = generate(step, prompt, max_new, 9, lambda logits: int(logits.argmax()))
     return found, handed, prompt, any(given)
+
+
+@probe
+def kept_lists(prompt, max_new):
+    """What step was handed, looked at when all is written."""
+    kept = []
+
+    def step(tokens):
+        kept.append(tokens)
+        return F.one_hot(torch.tensor((tokens[-1] + 1) % 10), 10).float()
+
+    generate(step, prompt, max_new, 9, lambda logits: int(logits.argmax()))
+    return [[int(token) for token in tokens] for tokens in kept]
 
 
 def compare(prompt, max_new, first, expected, readings):
@@ -1703,13 +1716,16 @@ with check("step gets a list of its own", points=0.25):
     *_, own = written([1, 2], 3, 3, False)
     assert_equal(own, False, "step should get a list of its own, not the caller's.", name="'step gets the list prompt itself'")
 for_both = "prompt should be as before, also where step writes into the list that it is handed."
+with check("what step was handed stays as it was", points=0.25):
+    message = "step may keep the lists that it is handed: after the call they should be [1, 2], [3] and [4]."
+    assert_equal(kept_lists([1, 2], 3), [[1, 2], [3], [4]], message, name="the lists that step kept")
 with check("prompt unchanged by a step that reads", points=0.25):
     prompt_after = written([1, 2], 3, 3, False)[2]
     assert_equal(prompt_after, [1, 2], for_both, name="prompt", against="before the call")
 with check("prompt unchanged by a step that writes", points=0.25):
     prompt_after = written([4, 1, 7], 3, 3, True)[2]
     assert_equal(prompt_after, [4, 1, 7], for_both, name="prompt", against="before the call")
-with check("an empty prompt", points=0.5):
+with check("an empty prompt", points=0.25):
     for max_new in (0, 4):
         with assert_raises(ValueError, f"prompt [], max_new {max_new}: this should be a ValueError."):
             written([], max_new, 3, False)

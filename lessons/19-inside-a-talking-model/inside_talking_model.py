@@ -305,6 +305,9 @@ with check("by hand", points=1):
 rng = check_rng()
 with check("of equals the lower index", points=0.5):
     level = torch.tensor([[1.0, 0.0, 2.0, -2.0, 1.0]])
+    found = [heaviest_input(torch.tensor([[0.0, 0.0, 2.0], [0.0, 2.0, 0.0]]), torch.ones(1, 3), 0)]
+    message = "Hidden 0 0 2 at the first position and 0 2 0 at the second, all weights 1: units 1 and 2 push equally hard, so 1."
+    assert_equal([int(one) for one in found], [1], message, name="the unit")
     message = "Hidden 1 0 2 -2 1, all weights 1 or -1: units 2 and 3 push equally hard, so 2. Twice as large at unit 0: then 0 and 2 and 3."
     found = [heaviest_input(level * torch.tensor(factor), torch.tensor([[1.0, 1.0, 1.0, -1.0, 1.0]]), 0) for factor in ([1.0] * 5, [2.0, 1.0, 1.0, 1.0, 1.0])]
     assert_equal([int(one) for one in found], [2, 0], message, name="the units")
@@ -1102,7 +1105,7 @@ with check("a window below 0", points=0.25):
 with check("sinks below 0", points=0.25):
     refused((1, 1, -1), (7, 9, -2))
 with check("a new array each call", points=0.25):
-    for case in ((6, 2, 1), (6, 6, 0), (6, 1, 6)):
+    for case in ((6, 2, 1), (6, 3, 2), (6, 4, 0)):
         first, again = after_writing(*case)
         message = f"n, window, sinks = {case}: an earlier mask was written into; the next one should be as that was before."
         assert_equal(again, first, message, name="the next mask", against="of the call before")
@@ -1288,14 +1291,14 @@ checks_passed("logit_lens")
 # Hidden checks of logit_lens: no other axis, one to three of them; another norm; streams unchanged.
 ### BEGIN HIDDEN TESTS
 @probe
-def through(streams, kind, gamma, weight):
+def through(streams, kind, gamma, weight, eps):
     class Layer(nn.Module):
         """Lesson 8's norm."""
 
         def forward(self, x):
             return F.layer_norm(x, (len(gamma),), gamma, gamma.flip(0), 0.5)
 
-    norm = Layer() if kind == "layer norm" else RMSNorm(len(gamma), 0.5).to(gamma.dtype)
+    norm = Layer() if kind == "layer norm" else RMSNorm(len(gamma), eps).to(gamma.dtype)
     output = nn.Linear(weight.shape[1], weight.shape[0], bias=False).to(weight.dtype)
     with torch.no_grad():
         output.weight.copy_(weight)
@@ -1308,11 +1311,11 @@ rng = check_rng()
 gamma, weight = torch.tensor(rng.normal(size=6)), torch.tensor(rng.normal(size=(9, 6)))
 
 
-def compare(shape, kind):
+def compare(shape, kind, eps=0.5):
     streams = 3 * torch.tensor(rng.normal(size=shape)) + 1
     normed = (F.layer_norm(streams, (6,), gamma, gamma.flip(0), 0.5) if kind == "layer norm"
-              else F.rms_norm(streams, (6,), gamma, 0.5))  # fmt: skip
-    found, after = through(streams.clone(), kind, gamma, weight)
+              else F.rms_norm(streams, (6,), gamma, eps))  # fmt: skip
+    found, after = through(streams.clone(), kind, gamma, weight, eps)
     message = f"streams {shape}, a vocabulary of 9, {kind}: each stream through this norm and the output."
     assert_close(found, F.linear(normed, weight), message)
     assert_equal(after, streams, "streams should be as before after the call.", name="streams", against="before the call")
@@ -1324,7 +1327,7 @@ with check("a layer norm", points=0.75):
     compare((4, 5, 6), "layer norm")
 with check("no other axis, two, three; one layer", points=0.5):
     for shape in ((4, 6), (1, 6), (1, 3, 6), (3, 2, 5, 6), (2, 3, 1, 4, 6)):
-        compare(shape, "RMS norm")
+        compare(shape, "RMS norm", 1e-6)
 checks_passed("logit_lens")
 ### END HIDDEN TESTS
 
@@ -1394,7 +1397,11 @@ def compare(shape, token, whole=False):
 with check("several positions", points=0.75):
     for token in (0, 5, 89):
         compare((40, 90), token)
-with check("many equal logits", points=0.5):
+with check("logits far apart", points=0.25):
+    message = "Logits 0, -200, -300 and 200: all differ, also where their probabilities come to 0."
+    found = token_rank(torch.tensor([0.0, -200.0, -300.0, 200.0]), 2)
+    assert_equal(found, torch.tensor(3), message, name="the rank of token 2")
+with check("many equal logits", points=0.25):
     for token in (0, 3, 11):
         compare((40, 12), token, whole=True)
 with check("no other axis, two, three", points=0.75):
@@ -1808,6 +1815,8 @@ with check("layer(x) plus the change", points=2):
 with check("a scale, and another one later", points=1):
     message = "scale = 0.5: layer(x) + 0.5 * (x @ A.T) @ B.T."
     assert_close(output(weight, bias, A, B, x, 0.5), x @ weight.T + bias + 0.5 * x @ A.T @ B.T, message, name="the output")
+    message = "scale = 0: layer(x) alone."
+    assert_close(output(weight, bias, A, B, x, 0.0), x @ weight.T + bias, message, name="the output")
     message = "scale is set to -2 after the building: the next call should use it."
     assert_close(output(weight, bias, A, B, x, 0.5, -2.0), x @ weight.T + bias - 2 * x @ A.T @ B.T, message, name="the output")
 trained, spread, largest, same, scale = built(weight, bias, 3, 0.25)

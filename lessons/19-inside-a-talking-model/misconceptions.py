@@ -4,6 +4,13 @@ from autograder.course.implementations import choice, exercise, wrong
 
 with exercise("heaviest_input"):
     wrong(
+        "first_position_of_equals",
+        "products = (hidden * weight[feature]).abs()\nreturn int(products.argmax()) % products.shape[-1]",
+        "Of equals at different positions you take that of the earlier position. The lower unit is asked for, wherever it pushes.",
+        seen="answers written blind",
+    )
+
+    wrong(
         "signed",
         {"(hidden * weight[feature]).abs()": "hidden * weight[feature]"},
         "Your unit is the one with the largest product, signs counted. A push down counts as much: take absolute values.",
@@ -277,6 +284,13 @@ with exercise("sink_window_mask"):
 
 with exercise("logit_lens"):
     wrong(
+        "gamma_of_the_norm",
+        {"norm(streams)": "(streams / (streams.square().mean(-1, keepdim=True) + 1e-6).sqrt() * norm.gamma)"},
+        "It comes out right for one kind of norm, and for one eps. Call the norm that was handed over, whatever it is.",
+        seen="answers written blind",
+    )
+
+    wrong(
         "no_norm",
         {"output(norm(streams))": "output(streams)"},
         "Your logits are those of the streams as they are, without the norm. The read-out was trained behind the final norm, and the streams grow from layer to layer.",
@@ -346,6 +360,13 @@ with exercise("logit_lens"):
 
 with exercise("token_rank"):
     wrong(
+        "of_probabilities",
+        "p = torch.softmax(logits, dim=-1)\nreturn (p > p[..., token, None]).sum(-1)",
+        "You compare probabilities. Where two of them come to 0 their logits may still differ: compare the logits.",
+        seen="answers written blind",
+    )
+
+    wrong(
         "equal_ones_count",
         {"logits > logits[..., token, None]": "logits >= logits[..., token, None]"},
         "Tokens with an equal logit count as well, the token itself among them. Only larger logits do.",
@@ -413,6 +434,18 @@ with exercise("token_rank"):
     )
 
 with exercise("head_attribution"):
+    wrong(
+        "memory_cut_anew",
+        """
+        num_layers, num_heads, d_head = heads.shape
+        parts = W_o.reshape(num_layers, num_heads, d_head, -1)
+        return (heads[..., None] * parts).sum(dim=-2) @ direction
+        """,
+        "A reshape of W_o from (d_model, num_heads * d_head) to (num_heads, d_head, d_model) mixes rows and columns: it exchanges "
+        "no axes. Cut the last axis into heads, and leave d_model where it is.",
+        seen="answers written blind",
+    )
+
     wrong(
         "rows_of_the_projection",
         {"direction @ W_o": "direction @ W_o.mT"},
@@ -505,6 +538,13 @@ with exercise("head_attribution"):
     )
 
 with exercise("LoRA"):
+    wrong(
+        "zero_is_one",
+        {"self.scale = scale": "self.scale = scale or 1.0"},
+        "A scale of 0 becomes 1. It is a scale like any other, and leaves layer alone.",
+        seen="answers written blind",
+    )
+
     wrong(
         "b_random",
         {"torch.zeros(layer.out_features, rank, dtype=dtype)": "torch.randn(layer.out_features, rank, dtype=dtype) / rank"},
@@ -618,6 +658,14 @@ with exercise("LoRA"):
     )
 
 with exercise("merge_lora"):
+    wrong(
+        "through_float32",
+        {", dtype=old.weight.dtype)": ")", "return merged": "return merged.to(old.weight.dtype)"},
+        "The merged numbers have been through float32. The dtype is right afterwards; the digits are lost. Make the new layer "
+        "with the dtype of the old one, and then copy.",
+        seen="answers written blind",
+    )
+
     wrong(
         "no_scale",
         {"lora.scale * lora.B @ lora.A": "lora.B @ lora.A"},
