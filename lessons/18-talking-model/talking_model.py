@@ -248,7 +248,7 @@ with check("the dtype, and all its digits", points=1):
     message = "A row of 40 blocks: the result should be float32."
     assert_equal(str(getattr(found, "dtype", None)), "float32", message, name="the dtype")
     message = "A row of 40 blocks, compared to six digits."
-    if np.shape(found) == expected.shape and np.allclose(found, expected, rtol=2e-2, atol=2e-2):
+    if np.shape(found) == expected.shape and np.abs(found - expected).max() < 0.1:
         message = message[:-1] + ": d and m are float16, but d * number + m should be computed in float32."
     assert_close(found, expected, message, rtol=1e-6, atol=5e-6)
 checks_passed("dequantise")
