@@ -2204,14 +2204,14 @@ def merged(weight, bias, A, B, scale):
             self.A, self.B = (nn.Parameter(layer.weight.new_ones(size)) for size in ((rank, layer.in_features), (layer.out_features, rank)))
 
         def forward(self, x):
-            return self.layer(x) + self.scale * (x @ self.A.T) @ self.B.T
+            return self.layer(x) + torch.einsum("...i,ri,or->...o", x, self.A, self.B) * self.scale
 
     layer = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None).to(weight.dtype)
     lora = Change(layer, len(A), scale)
     with torch.no_grad():
-        layer.weight.copy_(weight)
+        lora.layer.weight.copy_(weight)
         if bias is not None:
-            layer.bias.copy_(bias)
+            lora.layer.bias.copy_(bias)
         lora.A.copy_(A)
         lora.B.copy_(B)
     one = merge_lora(lora)
