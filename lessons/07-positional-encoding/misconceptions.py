@@ -1369,9 +1369,9 @@ with exercise("mended_positions"):
                 table = kept.setdefault(str(table.shape), torch.tensor(table, dtype=X.dtype))
             """,
         },
-        "After a call with X of another dtype your result has another dtype than X, or float32's "
-        "digits in float64, as when a table of the earlier call is kept. The dtype of the X that "
-        "is given now counts.",
+        "Something that you add is float32 on the way, although X is float64 (the table, for one, "
+        "or one that is kept from an earlier call). The sum is float64 and right to seven digits "
+        "only.",
         seen="answers written blind",
     )
 
