@@ -805,10 +805,10 @@ if published:
 #
 # ### Spelling: one word, many numbers
 #
-# **Predict, then run.** In how many tokens is ` strawberry` cut, with a blank before it?
+# **Predict, then run.** In how many tokens is ` strawberries` cut, with a blank before it? And ` raspberry`?
 
 # %% tags=["demonstration", "guess"]
-guess_strawberry = 3  # write a number
+guess_strawberries, guess_raspberry = 3, 3  # two numbers
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 if published:
@@ -817,10 +817,12 @@ if published:
     silent = [byte for byte in range(256) if signs_of[byte] not in number_of]
     print(len(silent), "of the 256 bytes have no token")
     assert len({*map(tuple, map(encode, ("cat", " cat", "Cat", " Cat", "CAT", " CAT")))}) == 6
-    assert len(encode(" strawberry")) == 1 and len(silent) == 21
-why = "Section 1 said it: with the blank it is a single number, and its three r's are nowhere."
+    cuts = [len(encode(word)) for word in (" strawberries", " raspberry")]
+    assert cuts == [1, 2] and len(silent) == 21
+why = "What was frequent became one number, r's and all; a rarer word of the same kind is in pieces."
 if published:
-    reply("guess_strawberry", guess_strawberry, len(encode(" strawberry")), why)
+    reply("guess_strawberries", guess_strawberries, cuts[0], why)
+    reply("guess_raspberry", guess_raspberry, cuts[1])
 
 # %% [markdown]
 # Six numbers for one cat, and no letter in any of them. That `Cat` and ` cat` have to do with each other

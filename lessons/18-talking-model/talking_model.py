@@ -2047,12 +2047,19 @@ def read_out(x):
 
 costs["a read-out of its own"] = losses_in_pieces()
 read_out = read_out_kept
+first_layer, (make, undo) = [streams(encode(texts["cat"]))[1]], slips["base 10,000"]
+make()
+first_layer.append(streams(encode(texts["cat"]))[1])
+undo()
+off = ((first_layer[1] - first_layer[0]).abs().amax(-1) / first_layer[0].abs().amax(-1)).max().item()
 assert max(abs(a - b) for a, b in zip(losses_in_pieces(20), costs["none"])) < 1e-3  # a cache changes nothing
 costs["positions from 0, by fives"] = losses_in_pieces(5, from_zero=True)
 for slip in list(costs)[len(slips):]:
     print(f"{slip:28s}{costs[slip][0]:8.2f}{costs[slip][1]:8.2f}")
+print(f"base 10,000, behind layer 1: off by {off:.0e} of a vector's largest entry (bound of section 4: 2e-5)")
 lost = {slip: [a - b for a, b in zip(found, costs["none"])] for slip, found in costs.items()}
 assert not published or (max(map(abs, lost["eps 1e-6"])) < 0.01 and min(lost["base 10,000"]) > 0.005 and max(lost["base 10,000"]) < 0.2)
+assert not published or off > 1e-3
 assert not published or all(min(lost[slip]) > 0.4 and max(lost[slip]) < 2.5 for slip in ("halves layout", "nothing is turned", "positions from 0, by fives"))
 assert not published or all(min(lost[slip]) > 5 for slip in ("heads 0 1 2 0 1 2 ...", "norms exchanged", "gate and up exchanged", "a read-out of its own"))
 if published:
@@ -2150,20 +2157,24 @@ people = ["Anna", "Mary", "Tom", "Peter", "Sarah", "David", "Laura", "James", "E
 hello = {"role": "assistant", "content": "Hello! How can I help you today?"}
 introduced = [[user(f"Hello! My name is {name}."), hello, user("What is my name?")] for name in people]
 unnamed = [user("Hello!"), hello, user("What is my name?")]
+of_a_dog = [[user(f"Hello! My dog's name is {name}."), hello, user("What is my name?")] for name in people]
+of_both = [[user(f"Hello! My name is {name}, and my dog's name is {other}."), hello, user("What is my name?")]
+           for name, other in zip(people, people[1:] + people[:1])]  # fmt: skip
 free = begun(introduced, [""] * 12, 12)
-with_a_start = begun(introduced, ["Your name is"] * 12, 1)
+with_a_start, with_a_dog, with_both = (begun(told, ["Your name is"] * 12, 1) for told in (introduced, of_a_dog, of_both))
 without_a_name = begun([unnamed], ["Your name is"], 1) * 12
-names_said = [sum(name in text for name, text in zip(people, found)) for found in (free, with_a_start, without_a_name)]
+names_said = [sum(name in text for name, text in zip(people, found)) for found in (free, with_a_start, without_a_name, with_a_dog, with_both)]
 print("freely:", *(repr(text) for text in free[:3]), sep="\n  ")
 print("behind 'Your name is':", *(repr(text) for text in with_a_start))
 print(f"the name came freely {names_said[0]}, begun {names_said[1]}, begun but never told {names_said[2]} of 12 times")
+print(f"begun, and only the dog was named: the dog's name {names_said[3]} of 12; begun, and both were named: the user's {names_said[4]} of 12")
 assert not published or counted["one-digit sums"] >= 13
 assert not published or (counted["two-digit sums"] <= 10 and counted["the same backwards"] <= 11)
-assert not published or (names_said[0] <= 4 and names_said[1] >= 9 and names_said[2] <= 1)
+assert not published or (names_said[0] <= 4 and names_said[1] >= 9 and names_said[2] <= 1 and names_said[3] >= 6)
 if published:
     reply("guess_sums", guess_sums, counted["one-digit sums"], within=2)
     reply("guess_free", guess_free, names_said[0], within=2)
-    reply("guess_begun", guess_begun, names_said[1], "It has the name, and does not get to saying it.", within=2)
+    reply("guess_begun", guess_begun, names_said[1], "The name is there, and it does not get to saying it.", within=2)
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 figure, axes = plt.subplots(figsize=(7.5, 2.9), layout="constrained")
@@ -2187,8 +2198,15 @@ show(
 # two-digit sums, of those with a carry 10 %, of the others 31 %.) The name is another case. Asked freely,
 # it apologises, or says a name of its own; **begin the sentence for it, and the name comes**. It is in
 # the keys and values; what fails is the way from the question to it. The control, in which nobody said a
-# name, shows that it is no lucky guess. (A harder control is yours to try: let a user say a dog's name
-# alone, and ask for the user's.)
+# name, shows that it is no lucky guess. But does it know **whose** name it is? The harder control says no,
+# or hardly: when only the dog was named, it mostly gives the user the dog's name. It looks for a name, and
+# takes the one there is; where both stand, it takes the right one somewhat more often. So "it knows the
+# user's name" is more than the twelve begun answers show.
+#
+# One thing more is ours, not the model's: the authors' template puts a system message before a chat that
+# has none ("You are a helpful AI assistant named SmolLM, trained by Hugging Face"; it stands in the file
+# under `tokenizer.chat_template`), and this lesson leaves it out. With it, counted once for this text, the
+# name came freely 0 and begun 9 times of 12, and the dog's 5 times.
 #
 # So "the model does not know it" needs an experiment, not one answer. (And the other way round: a right
 # answer may be a lucky one; hence 20 sums, and the count for always saying the same.)
@@ -2307,8 +2325,8 @@ show(
 
 # %% [markdown] written="same" points=5
 # ### BEGIN SOLUTION
-# English, a moderate loss and shapes that fit are what the halves layout, positions from 0 and a wrong base
-# show as well: base 10,000 cost a fiftieth and a tenth of a nat here and still said "Paris". A loss proves nothing without
+# English, a moderate loss and shapes that fit are what a wrong base and a wrong eps show as well: base 10,000
+# cost a fiftieth and a tenth of a nat here and still said "Paris". A loss proves nothing without
 # the reference's loss on the same text. I would record the stream of a few tokens behind every layer with the
 # published code, and compare layer by layer, with a bound relative to the largest entry of each vector (2e-5),
 # because entries reach 20,000; the first layer that is off holds the mistake, and I would begin behind layer 1. For the
@@ -2318,12 +2336,12 @@ show(
 # whether the name comes, for a dozen names, and beside it the same with nobody having said a name: if it comes
 # only when it was told, it is known and not said.
 #
-# **Marking scheme** (5 points). 1 point: not a proof, with a slip that passes all three (halves, base, positions, eps
-# 1e-2). 1 point: recorded values of the reference, layer by layer, beginning with the first. 1 point: a bound
+# **Marking scheme** (5 points). 1 point: not a proof, with a slip that passes all three (base 10,000,
+# eps 1e-2). 1 point: recorded values of the reference, layer by layer, beginning with the first. 1 point: a bound
 # relative to the size of the entries, with the reason. 1 point: at once against in pieces. 1 point: the begun
 # answer, counted, with the control without a name.
 #
-# **Sample A** (5 points). "Good English came out with the halves layout too, so it proves nothing, and 3.1 is
+# **Sample A** (5 points). "Good English came out with the wrong base too, so it proves nothing, and 3.1 is
 # only a number as long as I do not know what the original gets. Take ten tokens, save the original's stream
 # behind each layer, and subtract; divide by the biggest entry, because some are 20,000 and float32 is only so
 # exact there. Layer 1 first. Then run a long chat once without cache: same output? Then the model is to blame, else

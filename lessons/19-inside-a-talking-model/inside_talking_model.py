@@ -513,25 +513,27 @@ check_answer("answer_control", answer_control)
 #
 # The test is text that no one can know: 24 tokens drawn at random, and then the same 24 again. In the
 # first round nothing can be guessed. In the second everything can, by copying. Your `induction_score` of
-# lesson 13 finds the heads.
+# lesson 13 finds the heads on six such texts; whether they are needed is then tried on **six others**,
+# since whoever chooses and tests on the same texts finds what these texts have by chance.
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Numbers of the published model, which is not installed everywhere.
 PERIOD, vocab = 24, len(tokenizer.tokens)
 draw = torch.Generator().manual_seed(19)
-pieces = torch.randint(vocab // 50, vocab * 4 // 5, (6, PERIOD), generator=draw)
-repeated = pieces.repeat(1, 2)
+pieces = torch.randint(vocab // 50, vocab * 4 // 5, (12, PERIOD), generator=draw)
+repeated, tested = pieces.repeat(1, 2).split(6)  # heads are chosen on the first six, and tried on the others
 repeated_maps = []
-repeated_whole = streams(token_vectors[repeated], maps=repeated_maps)
+streams(token_vectors[repeated], maps=repeated_maps)
+tested_whole = streams(token_vectors[tested])
 
 
 def copied(x):
     """Share of right predictions in the second round."""
     said = torch.cat([read_out(some).argmax(-1) for some in x[:, PERIOD:-1].split(3)])
-    return (said == repeated[: len(x), PERIOD + 1 :]).float().mean().item()
+    return (said == tested[: len(x), PERIOD + 1 :]).float().mean().item()
 
 
-right = copied(repeated_whole[-1])
+right = copied(tested_whole[-1])
 scores = torch.stack([induction_score(weights, PERIOD).mean(0) for weights in repeated_maps])  # (num_layers, num_heads)
 order = scores.flatten().argsort(descending=True).tolist()
 best = [divmod(number, num_heads) for number in order[:8]]
@@ -600,13 +602,14 @@ for _ in range(2):
         drawn[-1] += [(layer, int(head)) for head in rng.choice(free, wanted, replace=False)]
 copies = {
     "all heads": right,
-    "without the eight, zeros": copied(silenced(best, "zero", repeated_whole)),
-    "without the eight, resampled": copied(silenced(best, "resample", repeated_whole)),
-    **{f"control {number}: eight others": copied(silenced(heads, "zero", repeated_whole)) for number, heads in enumerate(drawn, 1)},
+    "without the eight, zeros": copied(silenced(best, "zero", tested_whole)),
+    "without the eight, resampled": copied(silenced(best, "resample", tested_whole)),
+    **{f"control {number}: eight others": copied(silenced(heads, "zero", tested_whole)) for number, heads in enumerate(drawn, 1)},
 }
 language = {
     "all heads": normal,
     "without the eight, zeros": losses(silenced(best, "zero", whole), ids, keep),
+    "control 1: eight others": losses(silenced(drawn[0], "zero", whole), ids, keep),
 }
 for name, share in copies.items():
     nats = f"   loss of the sentences {language[name].mean():.2f}" if name in language else ""
@@ -642,15 +645,24 @@ alone = {
     f"without layer {early[1][0]} head {early[1][1]}, one back {one_back[early[1]]:.2f}": [early[1]],
     **{f"without layer {layer} head {other}, one back {one_back[layer, other]:.2f}": [(layer, other)] for other in ((head + 3) % num_heads, (head + 7) % num_heads)},
 }
-alone = {name: copied(silenced(heads, "zero", repeated_whole)) for name, heads in alone.items()}
+alone = {name: copied(silenced(heads, "zero", tested_whole)) for name, heads in alone.items()}
 for name, share in alone.items():
     print(f"{name:40s}{share:5.2f} copied")
+with_it, without_it = [], []
+streams(tested_whole[below], below, maps=with_it, until=below + 3)
+with heads_through(lambda own, said: ablate_head(said, head, "zero") if own == layer else said):
+    streams(tested_whole[layer], layer, maps=without_it, until=below + 3)
+fell = [[induction_score(maps[own - below], PERIOD).mean(0)[number].item() for maps in (with_it, without_it[below - layer :])]
+        for own, number in best if own < below + 3]  # fmt: skip
+print("induction scores of those above, with and without it:", ", ".join(f"{before:.2f} to {after:.2f}" for before, after in fell))
 if published:
     needed, *others_alone = alone.values()
+    assert len(fell) >= 4 and all(after < before / 2 for before, after in fell)
     assert early[:2] == [(16, 0), (11, 1)] and one_back[early[1]] > 0.7 and needed < 0.2 and min(others_alone) > 0.4
 
 # %% [markdown]
-# One head is enough: without head 0 of layer 16, directly below the eight, hardly anything is copied. The
+# One head is enough: without head 0 of layer 16, directly below the eight, hardly anything is copied, and
+# the heads above it no longer look at what followed the last time: their scores fall to a third or less. The
 # chain of lesson 13, "which word came before me" and then "where was I before", is here. And the second
 # row is as instructive: head 1 of layer 11 looks one back as faithfully, and **is not needed**. A score
 # is not a need.
@@ -688,7 +700,7 @@ def by_weights(silence, kept_streams):
             blocks[layer].W_o.weight.copy_(weight)
 
 
-friends = copied(by_weights(friends_silence, repeated_whole))
+friends = copied(by_weights(friends_silence, tested_whole))
 print(f"all heads {right:.2f} copied, the friend's way {friends:.2f}, yours {copies['without the eight, zeros']:.2f}")
 assert not published or 0.12 < friends < right - 0.08
 
@@ -1654,7 +1666,7 @@ show(
 # points to the capital. (In layer 29 head 1 writes for it, and head 0 nearly as much **against** it: a
 # sum of two large numbers says little of either.) **Is it needed, and does it carry the fact?** Three
 # interventions: zeros; *resample*, which gives each prompt what the head said for the **next country of
-# the list**; and the control, zeros for another head of layer 23, each of the eight in turn.
+# the list**; and the control, both for another head of layer 23, each of the eight in turn.
 #
 # **Predict, then run.** With resample: how many of the 28 still get their own capital, and how many get
 # the *next* country's?
@@ -1667,16 +1679,19 @@ guess_own, guess_next = 0, 15  # write two numbers
 said_now = {how: read_out(silenced([top], how, fact_streams)[rows, last]).argmax(-1) for how in ("zero", "resample")}
 own = {how: int((said == capitals).sum()) for how, said in said_now.items()}
 next_one = {how: int((said == shifted).sum()) for how, said in said_now.items()}
-control = [right_capitals(silenced([(top[0], head)], "zero", fact_streams)) for head in range(num_heads) if head != top[1]]
+others = [(top[0], head) for head in range(num_heads) if head != top[1]]
+control = [right_capitals(silenced([head], "zero", fact_streams)) for head in others]
+swapped = [int((read_out(silenced([head], "resample", fact_streams)[rows, last]).argmax(-1) == shifted).sum()) for head in others]
 without_it = losses(silenced([top], "zero", whole), ids, keep)
 print(f"all heads: {known} of {len(countries)} right")
 for how, count in own.items():
     print(f"layer {top[0]} head {top[1]}, {how:9s} own capital {count:2d}, the next country's {next_one[how]:2d}")
 print("zeros for each of the eight others of its layer, own capital:", *control)
+print("resample for each of them, the next country's:", *swapped)
 print(f"the sixty sentences without it: {without_it.mean():.2f} (before: {normal.mean():.2f})")
 if published:
     assert own["zero"] <= known - 7 and own["resample"] <= 2 and next_one["resample"] >= 9 and next_one["zero"] <= 1
-    assert np.median(control) >= known - 3 and min(control) > own["zero"] and abs(without_it.mean() - normal.mean()) < 0.05
+    assert max(swapped) <= 1 and np.median(control) >= known - 3 and min(control) > own["zero"] and abs(without_it.mean() - normal.mean()) < 0.05
     reply("guess_own", guess_own, own["resample"], within=1)
     reply("guess_next", guess_next, next_one["resample"], "It says the capital of the country that another prompt named.", within=3)
 
@@ -1696,7 +1711,7 @@ if published:
 # `LlamaBlock` takes `positions`: we say that the text stands elsewhere.
 #
 # **Predict, then run.** All positions plus ten million: what becomes of the logits? And 24 random tokens,
-# three times, with their copy behind a **gap** of 1,000 or 8,000 positions, in which nothing stands: how
+# three times, with their copy behind a **gap** of 1,000, 4,000 or 8,000 positions, in which nothing stands: how
 # many are still copied?
 
 # %% tags=["demonstration", "guess"]
@@ -1709,10 +1724,10 @@ near = read_out(streams(token_vectors[long_ids[:1, :40]])[-1])
 far = read_out(streams(token_vectors[long_ids[:1, :40]], start=10_000_000)[-1])
 apart = (near - far).abs().max().item()
 print(f"all positions + 10,000,000: logits (standard deviation {near.std():.1f}) change by less than 0.01: {apart < 0.01}")
-over_a_gap = {0: copied(repeated_whole[-1][:3])}
-for gap in (1000, 8000):
+over_a_gap = {0: copied(tested_whole[-1][:3])}
+for gap in (1000, 4000, 8000):
     positions = torch.arange(2 * PERIOD) + gap * (torch.arange(2 * PERIOD) >= PERIOD)
-    over_a_gap[gap] = copied(streams(token_vectors[repeated[:3]], positions=positions)[-1])
+    over_a_gap[gap] = copied(streams(token_vectors[tested[:3]], positions=positions)[-1])
 for gap, share_copied in over_a_gap.items():
     print(f"a gap of {gap:5,d}: {share_copied:.2f} copied")
 if published:
@@ -1722,7 +1737,7 @@ if published:
 
 # %% [markdown]
 # Ten million further on nothing changes: rotary positions know distances alone (lesson 11). But a
-# **distance** of 8,000 undoes copying altogether, while 1,000 does no harm. Why the end comes before
+# **distance** of 8,000 undoes copying altogether, 4,000 costs a third, and 1,000 does no harm. Why the end comes before
 # 8,192 we have not shown; perhaps such distances were rare in training. "Trained on 8,192" does not mean
 # "looks back 8,192".
 #
@@ -2050,7 +2065,7 @@ def counted(said):
 
 
 # %% [markdown]
-# **Predict, then run.** Eight new questions. How many answers hold a pirate's word after training, and
+# **Predict, then run.** Eight new questions, answers cut at five tokens. How many hold a pirate's word after training, and
 # how many if one only **asks** for it, with the system message "You are a pirate. Talk like a pirate."?
 
 # %% tags=["demonstration", "guess"]
@@ -2153,6 +2168,12 @@ show(
 # 12 and 7 capitals, and 5.34 and 5.40 nats. And gentler, fifteen layers, half the rate, twelve steps: the
 # pirate has more words ("Arr, a ship that sails"), the subject is as far away, and three capitals are
 # left.
+#
+# Is it the pirate that costs the capitals? **The control**: twenty plain answers to the same questions ("Water
+# that falls from the clouds."), the same training, two seeds, run once for this text: no pirate, 7 and 8
+# subjects, 5.13 nats, better than untrained, and **9 and 11 capitals**. So it is not the tone; twenty short
+# examples and seven large steps cost the capitals whatever they say. (A reader's own twenty plain answers left 24:
+# it depends on the twenty.) Without this control we would have blamed the pirate.
 #
 # If the change is to stay, nobody wants two products where one will do: $Wx + s\,BAx = (W + s\,BA)\,x$.
 #
