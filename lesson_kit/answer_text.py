@@ -134,7 +134,7 @@ def _number(node: ast.AST, depth: int = 0) -> float | None:
 
 
 #: What was seen is that an answer fails like a known mistake, and another one may fail like it too.
-AS_KNOWN = "It fails as with this known mistake, or with one like it:"
+AS_KNOWN = "This looks like a known mistake:"
 
 
 def as_known(sentence: str) -> str:

@@ -207,7 +207,7 @@ def _untrue(actual: Facts, expected: Facts, name: str) -> Difference | None:
     of = "" if name == NAMELESS else f" ({name})"
     words = [
         f"{title}{of}: {'; '.join(facts)}."
-        for title, facts in (("Does not hold", unmet), ("Holds and should not", forbidden))
+        for title, facts in (("Does not hold", unmet), ("True and should be False", forbidden))
         if facts
     ]
     return (" ".join(words), (None, "")) if words else None

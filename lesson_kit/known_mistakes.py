@@ -33,7 +33,7 @@ RAISED = "error"
 #: How the sentence of a misconception begins that is made of two others.
 TWO_AT_ONCE = "Two mistakes at once."
 #: What is said where two mistakes fail alike.
-TWO_ALIKE = "This check cannot tell which of two it is. Either: {} Or: {}"
+TWO_ALIKE = "{} Or: {}"
 
 
 def is_two_at_once(sentence: str) -> bool:

@@ -30,19 +30,19 @@ CHANGES_ITS_ARGUMENT = (
 )
 NOT_TEXT_BY_TEXT = (
     "What fails here has more axes than all that passes, and an item of the batch (a text, for "
-    "one) gives another result alone than in the batch, or the batch gives none at all. For one: "
-    "is an axis counted from the front, are all axes exchanged (`.T`), or is something taken over "
-    "the whole array?"
+    "one) gives another result alone than in the batch, or the batch gives none at all. Check "
+    "first: is an axis counted from the front, are all axes exchanged (`.T`), or is something "
+    "taken over the whole array?"
 )
 ONLY_WITH_A_BATCH = (
     "Every input that passes has more axes than an input that fails here, and with a batch axis of "
-    "length 1 in front of that one your code gives something else. For one: is an axis counted "
+    "length 1 in front of that one your code gives something else. Check first: is an axis counted "
     "from the front, or a shape taken apart into a fixed number of names?"
 )
 SAME_WITH_A_BATCH = (
     "Every input that passes has more axes than an input that fails here, and with a batch axis of "
-    "length 1 in front of that one your code gives the very same result, with as many axes. For "
-    "one: does an array of your own bring an axis that this input has not?"
+    "length 1 in front of that one your code gives the very same result, with as many axes. Check "
+    "first: does an array of your own bring an axis that this input has not?"
 )
 
 #: So often the same call is made again: what is random may come out alike once.

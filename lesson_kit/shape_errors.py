@@ -18,8 +18,8 @@ _NO_AXIS = (
 _BROADCAST = (
     "Two shapes do not fit each other. They are compared axis by axis from the right (in a matrix "
     "product without the last two axes); two lengths fit when they are equal or one of them is 1. "
-    "For one: is an axis missing, exchanged, or lost by a sum, a mean or a maximum that does not "
-    "keep it?"
+    "Check first: is an axis missing, exchanged, or lost by a sum, a mean or a maximum that does "
+    "not keep it?"
 )
 _INTO = (
     "What is written, or stretched, does not fit the shape that it has to take: compared from the "

@@ -88,7 +88,7 @@ def test_facts_that_do_not_hold_are_said_and_no_dictionary(
     with pytest.raises(CheckFailed) as failed:
         assert_equal(found, dict.fromkeys(found, True), "Two facts.")
     assert str(failed.value).endswith(said)
-    with pytest.raises(CheckFailed, match=r"Holds and should not \(alike\): it is even\."):
+    with pytest.raises(CheckFailed, match=r"True and should be False \(alike\): it is even\."):
         assert_equal({"it is even": True}, {"it is even": False}, "A fact.", name="alike")
 
 
