@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
+import numpy as np
+
 from . import setting
 from .advice import advice
 from .answer_text import as_known
@@ -20,7 +22,17 @@ from .cells import asked_by_a_page, exercise_of_cell
 from .differences import Shown
 from .evidence import Evidence, evidence_of
 from .exceptions import lines_of
-from .shown import NOTHING, WIDTH, as_html, as_tables, as_text, decimals, in_columns, show_box
+from .shown import (
+    NOTHING,
+    WIDTH,
+    as_html,
+    as_tables,
+    as_text,
+    decimals,
+    folded,
+    in_columns,
+    show_box,
+)
 
 __all__ = [
     "CheckFailed",
@@ -33,6 +45,9 @@ __all__ = [
 ]
 
 Key = TypeVar("Key", bound=Hashable)
+
+#: Rows of arrays that a box shows without a click.
+MAX_ROWS = 3
 
 #: A paragraph of a message: what it is (advice, part, said, arrays), and its text.
 Block = tuple[str, str]
@@ -101,10 +116,15 @@ class CheckFailed(AssertionError):
 
     def _own_html(self) -> Iterator[str]:
         for kind, text in self.own_blocks():
-            if kind == "arrays" and self.arrays is not None:
-                yield as_tables(*self.arrays, self.place, self.against)
-            else:
-                yield f"<p>{as_html(text)}</p>"
+            yield self.block_html(kind, text)
+
+    def block_html(self, kind: str, text: str) -> str:
+        """A paragraph, or the arrays: folded where their rows would hide what is said of them."""
+        if kind != "arrays" or self.arrays is None:
+            return f"<p>{as_html(text)}</p>"
+        tables = as_tables(*self.arrays, self.place, self.against)
+        few = all(len(np.atleast_2d(array)) <= MAX_ROWS for array in self.arrays)
+        return tables if few else folded("The values, side by side", tables)
 
     def points(self) -> float:
         """Of the named checks that passed."""
@@ -259,10 +279,8 @@ class ChecksFailed(CheckFailed):
     def _own_html(self) -> Iterator[str]:
         yield f"<p>{as_html(self.sentence)}</p>"
         for part, blocks in self._by_part():
-            yield f"<p>{part.mark} <em>{html.escape(part.name)}</em> ({_points(part.points)})</p>"
-            for kind, text in blocks:
-                if kind == "arrays":
-                    assert isinstance(part.error, CheckFailed) and part.error.arrays is not None
-                    yield as_tables(*part.error.arrays, part.error.place, part.error.against)
-                else:
-                    yield f"<p>{as_html(text)}</p>"
+            title = f"{part.mark} <em>{html.escape(part.name)}</em> ({_points(part.points)})"
+            error = part.error if isinstance(part.error, CheckFailed) else self
+            body = "".join(error.block_html(kind, text) for kind, text in blocks)
+            # The first is read at once; the others wait, so that the headline stays in view.
+            yield f"<p>{title}</p>{body}" if part is self.failed[0] else folded(title, body)

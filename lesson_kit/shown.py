@@ -20,6 +20,7 @@ __all__ = [
     "as_tables",
     "as_text",
     "decimals",
+    "folded",
     "in_columns",
     "show_box",
     "show_pass",
@@ -64,6 +65,11 @@ _GREY = "#8a94a3"
 def as_html(text: str) -> str:
     """A sentence, what stands between backticks as code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
+
+
+def folded(title: str, body: str) -> str:
+    """What a click unfolds; title and body as HTML."""
+    return f"<details><summary>{title}</summary>{body}</details>"
 
 
 def show_box(body: str, lines: Sequence[str], points: float = 0.0, *, headline: str = "") -> bool:

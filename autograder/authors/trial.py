@@ -27,7 +27,7 @@ from autograder.diagnose import catalogue, idle
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, diagnose
 from autograder.diagnose.lock import Lock
 from autograder.diagnose.matrix import Matrix, Outcome, digest, digest_of_code, makers
-from autograder.notebooks import exercise_of, png_of
+from autograder.notebooks import exercise_of, nbgrader_metadata, png_of
 from autograder.processes import processes
 from lesson_kit.evidence import same
 
@@ -61,6 +61,8 @@ RIGHT_ON = 8
 FRESH = (201, 202)
 #: Of a lesson's known mistakes at least this share gets its own sentence on fresh inputs.
 MIN_NAMED = 0.95
+#: Of its exercise's points an answer that is right but for one edge keeps at least this share.
+EDGE_KEEPS = 0.6
 #: Seed of the inputs on which answers that ignore the question are tried.
 IDLE_SEED = 301
 
@@ -162,6 +164,11 @@ def _wrong(matrix: Matrix, exercise: str, wrong: Sequence[Implementation]) -> It
         accepted += [] if exercise in failed else [DIAGNOSIS_SEED]
         for seed in accepted:
             yield f"seed {seed}: misconception {answer.name} is accepted"
+        if answer.edge:
+            kept = sum(matrix.points(matrix.of(answer, own, DIAGNOSIS_SEED)).values())
+            of = sum(nbgrader_metadata(lesson.tests[test])["points"] for test in own)
+            if kept < EDGE_KEEPS * of:
+                yield f"misconception {answer.name} misses one edge and keeps {kept:g} of {of:g}"
 
 
 def _unlike_the_lock(
@@ -249,7 +256,7 @@ def proof(depends: Dependencies, exercise: str) -> str:
     ]
     sources = [cell.source for cell in tests.values()] + [answer.source for answer in tried]
     behind = depends.behind([lesson.exercises[exercise], *sources], {})
-    shown = [(answer.name, answer.source, answer.sentence, answer.right) for answer in tried]
+    shown = [(each.name, each.source, each.sentence, each.right, each.edge) for each in tried]
     return digest([list(tests), sources, shown, behind, digest_of_code(_DECIDE), makers()])
 
 

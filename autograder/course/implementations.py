@@ -52,6 +52,8 @@ class Implementation:
     #: What was changed in a right answer to get this source: texts of that answer's code, each
     #: with what replaces it. Empty where the is written out.
     edit: tuple[tuple[str, str], ...] = ()
+    #: It is right but for one edge of what the card says, and must not cost more than an edge.
+    edge: bool = False
 
     @property
     def two_at_once(self) -> bool:
@@ -79,6 +81,7 @@ class _Changed:
     sentence: str
     seen: str
     base: str
+    edge: bool
 
 
 #: What a file registers while it is read, and the exercise and base of the ``with`` it is in.
@@ -103,7 +106,12 @@ def exercise(name: str, *, base: str = "") -> Iterator[None]:
 
 
 def wrong(
-    name: str, change: Mapping[str, str] | str, sentence: str, *, seen: str = FOLKLORE
+    name: str,
+    change: Mapping[str, str] | str,
+    sentence: str,
+    *,
+    seen: str = FOLKLORE,
+    edge: bool = False,
 ) -> None:
     """Register a wrong implementation, inside ``with exercise(...)``.
 
@@ -115,6 +123,8 @@ def wrong(
         sentence: for the student: what the code does, what it should do, and why,
             without giving the line away.
         seen: where it was met: a paper, a public issue, a course.
+        edge: it is right but for one edge, such as leading axes or `mask=None`, and has to keep
+            most of its points; `autograder trial` counts them.
 
     Raises:
         LessonError: it stands outside of ``with exercise(...)``.
@@ -123,16 +133,16 @@ def wrong(
         raise LessonError(
             f"wrong({name!r}, ...) belongs to no exercise; put it inside `with exercise(...):`"
         )
-    _collected.append(_Changed(_group[-1][0], name, change, sentence, seen, _group[-1][1]))
+    _collected.append(_Changed(_group[-1][0], name, change, sentence, seen, _group[-1][1], edge))
 
 
 def misconception(
-    exercise: str, name: str, *, sentence: str, seen: str = FOLKLORE
+    exercise: str, name: str, *, sentence: str, seen: str = FOLKLORE, edge: bool = False
 ) -> Callable[[Definition], Definition]:
     """Register the function or class below as a wrong implementation; see :func:`wrong`."""
 
     def register(definition: Definition) -> Definition:
-        _collected.append(Implementation(exercise, name, "", sentence, seen))
+        _collected.append(Implementation(exercise, name, "", sentence, seen, edge=edge))
         return definition
 
     return register
@@ -256,7 +266,13 @@ def _made(path: Path, change: _Changed, solutions: dict[str, str]) -> Implementa
     except Unfit as error:
         raise LessonError(f"{path}: {change.exercise}, {change.name!r}: {error}") from None
     return Implementation(
-        change.exercise, change.name, source, change.sentence, change.seen, edit=edit
+        change.exercise,
+        change.name,
+        source,
+        change.sentence,
+        change.seen,
+        edit=edit,
+        edge=change.edge,
     )
 
 

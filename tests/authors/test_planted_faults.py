@@ -59,8 +59,14 @@ def test_without_a_fault_nothing_is_found(tmp_path: Path) -> None:
         ),
         (LESSON, KNOWN.replace("3 * x", "x + x"), "misconception thrice is accepted"),
         (LESSON.replace("assert_close(double(x), x + x", "double(x), (x"), KNOWN, "earn"),
+        (LESSON, KNOWN.replace('x.")', 'x.", edge=True)'), "thrice misses one edge and keeps 0"),
     ],
-    ids=["a wrong solution", "a misconception that passes", "a test that pays for nothing"],
+    ids=[
+        "a wrong solution",
+        "a misconception that passes",
+        "a test that pays for nothing",
+        "an edge that costs everything",
+    ],
 )
 def test_trial_finds_it(tmp_path: Path, text: str, known: str, says: str) -> None:
     assert any(says in complaint for complaint in complaints(planted(tmp_path, text, known)))
