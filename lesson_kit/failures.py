@@ -31,6 +31,7 @@ from .shown import (
     decimals,
     folded,
     in_columns,
+    paragraph,
     show_box,
 )
 
@@ -111,7 +112,8 @@ class CheckFailed(AssertionError):
 
     def html(self) -> str:
         """The message as a box for a notebook."""
-        shown = [f"<p><strong>{as_html(self.advice)}</strong></p>"] if self.advice else []
+        strong = f"<strong>{as_html(self.advice)}</strong>"
+        shown = [paragraph(strong)] if self.advice else []
         return "".join([*shown, *self._own_html()])
 
     def _own_html(self) -> Iterator[str]:
@@ -121,7 +123,7 @@ class CheckFailed(AssertionError):
     def block_html(self, kind: str, text: str) -> str:
         """A paragraph, or the arrays: folded where their rows would hide what is said of them."""
         if kind != "arrays" or self.arrays is None:
-            return f"<p>{as_html(text)}</p>"
+            return paragraph(as_html(text))
         tables = as_tables(*self.arrays, self.place, self.against)
         few = all(len(np.atleast_2d(array)) <= MAX_ROWS for array in self.arrays)
         return tables if few else folded("The values, side by side", tables)
@@ -277,10 +279,15 @@ class ChecksFailed(CheckFailed):
             yield part, new or [("said", "As above.")]
 
     def _own_html(self) -> Iterator[str]:
-        yield f"<p>{as_html(self.sentence)}</p>"
+        shown = []
         for part, blocks in self._by_part():
             title = f"{part.mark} <em>{html.escape(part.name)}</em> ({_points(part.points)})"
             error = part.error if isinstance(part.error, CheckFailed) else self
             body = "".join(error.block_html(kind, text) for kind, text in blocks)
-            # The first is read at once; the others wait, so that the headline stays in view.
-            yield f"<p>{title}</p>{body}" if part is self.failed[0] else folded(title, body)
+            shown.append(paragraph(title) + body)
+        # The first is read at once; the others wait, so that the headline stays in view.
+        yield shown[0]
+        if shown[1:]:
+            yield folded(as_html(self.sentence), "".join(shown[1:]))
+        else:
+            yield paragraph(as_html(self.sentence))

@@ -29,7 +29,7 @@ from .evidence import evidence_of
 from .exceptions import in_a_cell, lines_of, unwritten
 from .failures import CheckFailed, begin_cell, parts
 from .known_mistakes import exercises_known
-from .shown import NOTHING, WIDTH, as_html, show_box
+from .shown import NOTHING, WIDTH, as_html, paragraph, show_box
 
 __all__ = ["accident", "show_exceptions_in_boxes", "too_early"]
 
@@ -67,13 +67,13 @@ def _in_a_box(exercise: str, error: BaseException) -> str:
     passed = sum(part.points for part in parts() if part.over and part.error is None)
     headline, advised = accident(error, exercise)
     if headline and (isinstance(error, NameError) or not not_run(exercise)):
-        show_box(f"<p>{as_html(advised)}</p>", [advised], passed, headline=headline)
+        show_box(paragraph(as_html(advised)), [advised], passed, headline=headline)
         return advised
     if not exercise or not isinstance(error, Exception):
         return ""
     lines = what_was_raised(exercise, error)
-    body = "".join(f"<p>{as_html(line)}</p>" for line in lines[1:])
-    show_box(f"<p><strong>{as_html(lines[0])}</strong></p>{body}", lines, passed)
+    body = "".join(paragraph(as_html(line)) for line in lines[1:])
+    show_box(paragraph(f"<strong>{as_html(lines[0])}</strong>") + body, lines, passed)
     return lines[0]
 
 

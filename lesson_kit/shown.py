@@ -22,6 +22,7 @@ __all__ = [
     "decimals",
     "folded",
     "in_columns",
+    "paragraph",
     "show_box",
     "show_pass",
     "without_frame",
@@ -67,6 +68,11 @@ def as_html(text: str) -> str:
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
+def paragraph(text: str) -> str:
+    """HTML as a paragraph of a box, near the next one: the box is to be seen at once."""
+    return f'<p style="margin:.35em 0">{text}</p>'
+
+
 def folded(title: str, body: str) -> str:
     """What a click unfolds; title and body as HTML."""
     return f"<details><summary>{title}</summary>{body}</details>"
@@ -90,7 +96,7 @@ def show_box(body: str, lines: Sequence[str], points: float = 0.0, *, headline: 
     box = (
         f'<div role="alert" style="border:1px solid {colour};border-left-width:6px;'
         'padding:.2em 1em;margin:.3em 0;max-width:60em;line-height:1.45">'
-        f"<p>{mark} {html.escape(headline or _headline())}</p>{body}</div>"
+        f"{paragraph(f'{mark} {html.escape(headline or _headline())}')}{body}</div>"
     )
     text = "\n".join(as_text(lines, headline))
     publish_display_data({"text/html": box, "text/plain": text}, metadata={POINTS: points})

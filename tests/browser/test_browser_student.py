@@ -23,6 +23,8 @@ NOTEBOOK = f"{LESSON.folder}/{LESSON.notebook_name}.ipynb"
 MISTAKE = next(
     one for one in misconceptions(LESSON) if one.name == "attention_softmax_over_queries"
 )
+#: Pixels of a box on a page of 1280, folded.
+MAX_HEIGHT = 300
 
 
 @needs_chromium
@@ -57,6 +59,9 @@ def test_a_student_is_told_the_mistake_mends_it_and_validates(tmp_path: Path) ->
         assert len(tops) == 3
         assert tops[1] - ends[0] < 40 and ends[1] - tops[1] < 40 and tops[2] - ends[1] < 40
         assert not "".join(check.locator(PINK).all_inner_texts()).strip()
+        # After Shift+Enter its headline is seen: what is said first is not high.
+        expect(box.locator("p").first).to_be_in_viewport()
+        assert places[2] and places[2]["height"] <= MAX_HEIGHT
         box.scroll_into_view_if_needed()
         take_picture(page, "student-diagnosis")
 
