@@ -8,7 +8,10 @@ from typing import Any
 from nbformat import NotebookNode
 from nbgrader.preprocessors import ClearSolutions
 
-from autograder.notebooks import GUESS, grade_id, tags
+from autograder.notebooks import GUESS, SETUP, grade_id, tags
+
+#: Jupyter's tag of a cell whose exception does not end Run All.
+GOES_ON = "raises-exception"
 
 #: The first line of an assignment at a cell's top, up to its value, and a comment behind that.
 _GUESSED = re.compile(r"^(guess_\w+(?:, guess_\w+)*) = .*?(\s+#.*)?$", re.M)
@@ -18,7 +21,8 @@ class ClearSolutionsAndAnswers(ClearSolutions):  # type: ignore[misc]
     """nbgrader's ClearSolutions, with ``answer_x = None`` as the stub of a short answer.
 
     A student then replaces one value and does not have to delete a raise statement. Where a
-    prediction is asked for, None stands in place of the author's.
+    prediction is asked for, None stands in place of the author's. Run All goes on below what is not
+    written yet; without the setup cell nothing would work, so that one ends it.
     """
 
     def preprocess_cell(
@@ -27,6 +31,8 @@ class ClearSolutionsAndAnswers(ClearSolutions):  # type: ignore[misc]
         """One cell, as students get it."""
         if GUESS in tags(cell):
             cell.source = _GUESSED.sub(_not_yet, cell.source)
+        if cell.cell_type == "code" and SETUP not in tags(cell):
+            cell.metadata["tags"] = [*tags(cell), GOES_ON]
         done: tuple[NotebookNode, dict[str, Any]]
         done = super().preprocess_cell(cell, resources, cell_index)
         return done
