@@ -112,4 +112,9 @@ class _Window:
             f"{html.escape(message['content'] or '...')}</p>"
             for message in self.messages
         )
-        self.said.value = f"<div role='log' aria-live='polite'>{''.join(lines)}</div>"
+        # The newest line stays in view: laid out from below, the page scrolls by itself.
+        self.said.value = (
+            "<div style='max-height: 24em; overflow-y: auto; display: flex; "
+            "flex-direction: column-reverse' tabindex='0'>"
+            f"<div role='log' aria-live='polite'>{''.join(lines)}</div></div>"
+        )

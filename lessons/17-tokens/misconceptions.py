@@ -779,3 +779,13 @@ choice(
     "d",
     reason="They sum to 1, which your hidden checks ask of them. And yours at order 8 does not look better.",
 )
+
+
+with exercise("NgramModel"):
+    wrong(
+        "minus_zero",
+        {"used = context[len(context) - length :]": "used = context[-length:]"},
+        "The context of length 0 comes out as the whole one, as context[-k:] does for k = 0. So what follows "
+        "whatever stands before is never counted.",
+        seen="a reader's answer",
+    )

@@ -820,8 +820,8 @@ checks_passed("LlamaBlock")
 # | `feed_forward.gate`, `feed_forward.up` | `ffn_gate.weight`, `ffn_up.weight` | 1536 × 576 |
 # | `feed_forward.down` | `ffn_down.weight` | 576 × 1536 |
 #
-# They lie as `nn.Linear` keeps them, (outputs, inputs). Two pairs have equal shapes: nothing but the name
-# tells `gate` from `up`, and one norm from the other.
+# They lie as `nn.Linear` keeps them, (outputs, inputs). Four pairs have equal shapes: nothing but the name
+# tells `gate` from `up`, `W_q` from `W_o`, `W_k` from `W_v`, and one norm from the other.
 
 # %% [markdown]
 # ### Exercise 3: `load_layer`
@@ -1102,7 +1102,7 @@ def read_out(x):
 # package `gguf` (0.19.0) read from the same file.
 #
 # How near must yours come? The stream's entries differ widely in size: at the first token one of them
-# reaches 20,000, so there a float32 is exact to about 0.002. **Compare with the largest entry of the same vector**, not with a
+# reaches 20,000 (not at the last token, which is the one compared here), so there a float32 is exact to about 0.002. **Compare with the largest entry of the same vector**, not with a
 # fixed number.
 
 # %% tags=["demonstration", "nbval-ignore-output"]
@@ -1927,7 +1927,8 @@ assert not published or share["temperature 0.5"][shown[0]] > 0.8
 # %% [markdown]
 # Now it is your turn. Run the cell, and talk. Each answer is your `generate`, `chat_tokens`, `LlamaBlock`
 # and `sampling_distribution` at work; it comes word by word as `pick` chooses. **Stop** ends an answer: `pick`
-# then returns `<|im_end|>`. Other cells can run meanwhile, only more slowly.
+# then returns `<|im_end|>`. Other cells can run meanwhile, only more
+# slowly; one that changes the model (sections 8 and 10) changes whom you talk with.
 
 
 # %% tags=["demonstration"]
@@ -2066,13 +2067,13 @@ if published:
     reply("guess_unnoticed", guess_unnoticed, "base", "Most pairs turn slowly with either base, and these texts are short.")
 
 # %% [markdown]
-# Three kinds. **Harmless**: eps 1e-6. The recorded numbers would find it too, behind the first layer,
+# Three kinds. **Harmless**: eps 1e-6 (and 1e-2 nearly: a quarter of a nat at most, and Paris). The recorded numbers would find it too, behind the first layer,
 # where the stream is still small; the loss does not. **Ruinous**: whoever exchanges heads, norms, gate
 # and up, or leaves the read-out random, gets noise, and looks for the mistake. In between lie halves,
-# positions from 0, and nothing turned at all: 0.6 to 1.7 nats worse, far better than guessing, and hardly
-# able to answer. Whoever looks at the loss alone takes it for a small model. And with base 10,000 it
+# positions from 0, and nothing turned at all: 0.6 to 1.7 nats worse, far better than guessing, and the
+# two that were asked do not answer. Whoever looks at the loss alone takes it for a small model. And with base 10,000 it
 # loses a fiftieth of a nat on one text and a tenth on the other, says "Paris", and would go out to the
-# users. Only the comparison with recorded numbers finds it: behind the first layer, at once.
+# users. Of what was tried here only the comparison with recorded numbers finds it: behind the first layer, at once.
 #
 # ### Short answer 4: `answer_positions`
 #
@@ -2101,7 +2102,7 @@ check_answer("answer_positions", answer_positions)
 # one batch (your block takes any number of leading axes).
 #
 # The second question is about memory. Twelve people say "Hello! My name is Anna." (or another name), get a
-# polite answer, and ask "What is my name?". How often does the name come, if it answers freely (12 tokens),
+# polite answer, and ask "What is my name?". How often does the name come, if it answers freely (20 tokens),
 # and if we begin with "Your name is"?
 #
 # **Predict, then run.**
@@ -2158,23 +2159,25 @@ hello = {"role": "assistant", "content": "Hello! How can I help you today?"}
 introduced = [[user(f"Hello! My name is {name}."), hello, user("What is my name?")] for name in people]
 unnamed = [user("Hello!"), hello, user("What is my name?")]
 of_a_dog = [[user(f"Hello! My dog's name is {name}."), hello, user("What is my name?")] for name in people]
-of_both = [[user(f"Hello! My name is {name}, and my dog's name is {other}."), hello, user("What is my name?")]
+of_both = [[user(said.format(name, other)), hello, user("What is my name?")] for said in
+           ("Hello! My name is {}, and my dog's name is {}.", "Hello! My dog's name is {1}, and my name is {0}.")
            for name, other in zip(people, people[1:] + people[:1])]  # fmt: skip
-free = begun(introduced, [""] * 12, 12)
-with_a_start, with_a_dog, with_both = (begun(told, ["Your name is"] * 12, 1) for told in (introduced, of_a_dog, of_both))
-without_a_name = begun([unnamed], ["Your name is"], 1) * 12
-names_said = [sum(name in text for name, text in zip(people, found)) for found in (free, with_a_start, without_a_name, with_a_dog, with_both)]
+free = begun(introduced, [""] * 12, 20)
+with_a_start, with_a_dog, with_both = (begun(told, ["Your name is"] * len(told), 1) for told in (introduced, of_a_dog, of_both))
+without_a_name = begun([unnamed], ["Your name is"], 5) * 12
+names_said = [sum(name in text for name, text in zip(people * 2, found)) for found in (free, with_a_start, without_a_name, with_a_dog, with_both)]
+cut = sum(name in decode(encode(text)[:12]) for name, text in zip(people, free))
 print("freely:", *(repr(text) for text in free[:3]), sep="\n  ")
-print("behind 'Your name is':", *(repr(text) for text in with_a_start))
-print(f"the name came freely {names_said[0]}, begun {names_said[1]}, begun but never told {names_said[2]} of 12 times")
-print(f"begun, and only the dog was named: the dog's name {names_said[3]} of 12; begun, and both were named: the user's {names_said[4]} of 12")
+print("behind 'Your name is':", *(repr(text) for text in with_a_start), "  and where nobody said one:", repr(without_a_name[0]))
+print(f"the name came freely {names_said[0]} of 12 times (in an answer cut at 12 tokens: {cut}), begun {names_said[1]}, begun but never told {names_said[2]}")
+print(f"begun, and only the dog was named: the dog's name {names_said[3]} of 12; begun, and both were named: the user's {names_said[4]} of 24")
 assert not published or counted["one-digit sums"] >= 13
 assert not published or (counted["two-digit sums"] <= 10 and counted["the same backwards"] <= 11)
-assert not published or (names_said[0] <= 4 and names_said[1] >= 9 and names_said[2] <= 1 and names_said[3] >= 6)
+assert not published or (cut <= 2 and 3 <= names_said[0] <= 8 and names_said[1] >= 9 and names_said[2] == 0 and names_said[3] >= 6 and 14 <= names_said[4] <= 20)
 if published:
     reply("guess_sums", guess_sums, counted["one-digit sums"], within=2)
     reply("guess_free", guess_free, names_said[0], within=2)
-    reply("guess_begun", guess_begun, names_said[1], "The name is there, and it does not get to saying it.", within=2)
+    reply("guess_begun", guess_begun, names_said[1], "The name is there, and half of the time it does not say it.", within=2)
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 figure, axes = plt.subplots(figsize=(7.5, 2.9), layout="constrained")
@@ -2187,7 +2190,7 @@ axes.invert_yaxis()
 axes.set(xlim=(0, 1.1), xlabel="share right")
 show(
     figure,
-    "Figure 4. Of one-digit sums most are right; of the same numbers backwards a quarter. Its user's name is there, but it hardly ever says it.",
+    "Figure 4. Of one-digit sums most are right; of the same numbers backwards few. Its user's name is there, but freely it comes half of the time.",
     "Bars. " + ", ".join(f"{name}: {value:.0%}" for name, value in bars.items()) + ".",
 )
 
@@ -2196,17 +2199,18 @@ show(
 # 7, mostly wrong, and so are two-digit sums. It looks as if it had learned some sums as one learns words,
 # and no procedure. (All pairs, counted once for this text: 55 of 64 sums, 22 of 64 backwards; 19 of 90
 # two-digit sums, of those with a carry 10 %, of the others 31 %.) The name is another case. Asked freely,
-# it apologises, or says a name of its own; **begin the sentence for it, and the name comes**. It is in
-# the keys and values; what fails is the way from the question to it. The control, in which nobody said a
-# name, shows that it is no lucky guess. But does it know **whose** name it is? The harder control says no,
+# it apologises, or introduces itself, half of the time **under its user's name** ("My name is Anna"); **begin the
+# sentence for it, and the name comes**. It is in the keys and values; what fails is the way from the question
+# to it. The control, in which nobody said a name, shows that it is no lucky guess. And mind where an answer is
+# cut: at 12 tokens, where we first cut it, the name had come once, and we wrote "hardly ever". But does it know **whose** name it is? The harder control says no,
 # or hardly: when only the dog was named, it mostly gives the user the dog's name. It looks for a name, and
-# takes the one there is; where both stand, it takes the right one somewhat more often. So "it knows the
+# takes the one there is; where both stand, in either order, it takes the right one two times of three. So "it knows the
 # user's name" is more than the twelve begun answers show.
 #
 # One thing more is ours, not the model's: the authors' template puts a system message before a chat that
 # has none ("You are a helpful AI assistant named SmolLM, trained by Hugging Face"; it stands in the file
 # under `tokenizer.chat_template`), and this lesson leaves it out. With it, counted once for this text, the
-# name came freely 0 and begun 9 times of 12, and the dog's 5 times.
+# name came freely 0 times (cut at 12 tokens) and begun 9 times of 12, and the dog's 5 times.
 #
 # So "the model does not know it" needs an experiment, not one answer. (And the other way round: a right
 # answer may be a lucky one; hence 20 sums, and the count for always saying the same.)
@@ -2236,13 +2240,13 @@ for way, pick in {"greedy": greedy, "drawn": at_random}.items():
     assert not published or (repeated(written) > 0.3) == (way == "greedy")
 
 # %% [markdown]
-# In this answer each repetition seems to make the next one likelier (one prompt: see lesson 19, section
-# 9). Lesson 13 built heads that copy in this way; lesson 19 finds them in this model.
+# Greedily it falls into a loop, drawn it does not (one prompt and one draw: see lesson 19, section 9). Lesson 13 built heads that copy in this way; lesson 19 finds them in this model.
 
 # %% [markdown]
 # ## 10. How few levels would do?
 #
-# Sixteen levels were enough for everything above. Take some away: in each block of 32 the lowest and the
+# Everything above was done with sixteen levels for most weights (what the unrounded model would say, nobody
+# compared here). Take some away: in each block of 32 the lowest and the
 # highest level stay where they are, and fewer lie between them. (The table of token vectors keeps its eight
 # bits.)
 #
@@ -2277,7 +2281,11 @@ for levels in (16, 12, 10, 8):
 knows = [levels for levels in kept if "Paris" in kept[levels][1]]
 assert not published or (12 in knows and 8 not in knows and kept[8][0][0] > kept[16][0][0] + 0.8)
 if published:
-    reply("guess_levels", guess_levels, min(knows, default=0), "It has few weights, and each does much.", within=0)
+    reply("guess_levels", guess_levels, min(knows, default=0), "At 12 it loses two thirds of a nat, at 10 more than one, and still says Paris.", within=0)
+
+for layer, block in enumerate(blocks):  # and all sixteen again, for whoever goes on talking
+    load_layer(block, {name: numbers_of(name) for name in raw_tensors if name.startswith(f"blk.{layer}.")}, layer)
+assert not published or answer_to(france, 6) == kept[16][1]
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 figure, axes = plt.subplots(figsize=(7.5, 3.2), layout="constrained")
@@ -2310,7 +2318,7 @@ show(
 # | "The cache makes it another computation." | In pieces, step by step, at once: equal. | sections 3, 8 |
 # | "Generation is slow because attention is quadratic." | At this length each token costs one passage of all weights. | section 6 |
 # | "Escaping special tokens stops prompt injection." | It stops forged roles. Words persuade all the same. | section 6 |
-# | "It did not say it, so it does not know it." | Begin the sentence for it. | section 9 |
+# | "It did not say it, so it does not know it." | Let it finish; then begin the sentence for it, with a control. | section 9 |
 #
 # ### Written answer: `written_same`
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # ## What you will be able to do
 #
-# - **Find** a number of 134 million without which a chat model's loss nearly doubles, and **show** that
+# - **Find** a number of 134 million without which a chat model no longer works, and **show** that
 #   it is not just any.
 # - **Silence** heads, and say what they were for: copying, a capital, nothing much.
 # - **Evict** a token from the cache, and **predict** when that ruins a text and when it does not matter.
@@ -83,7 +83,7 @@ torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numb
 # proved that it is the same model, and talked with it. Here we do what nobody can do with a service
 # behind a wire: we **open it up and change things**.
 #
-# Three rules come from lesson 13, and hold for each claim below:
+# Three rules come from lesson 13, and hold for each claim below (but for section 6, which has no control):
 #
 # 1. It is **counted**, over sixty sentences that stand in this notebook, or over a list whose length is
 #    given.
@@ -227,12 +227,12 @@ print(f"{keep.sum()} tokens; mean loss {normal.mean():.2f} nats a token (guessin
 assert not published or 5 < normal.mean() < 5.3
 
 # %% [markdown]
-# More than in lesson 18, where the loss was 2.7 and 3.9: a short sentence without a context is hard to
+# More than in lesson 18, where the loss was 2.8 and 3.9: a short sentence without a context is hard to
 # guess. It does not matter here. We compare the same sentences **with and without** something.
 #
 # ## 2. One number
 #
-# The file holds 134 million numbers, each known to four bits. Surely one of them more or less makes no
+# The file holds 134 million numbers, most of them known to four bits. Surely one of them more or less makes no
 # difference?
 #
 # Look at the stream of the **first token**, and at its largest entry behind each layer.
@@ -252,7 +252,7 @@ assert not published or ((heavy_layer, heavy_feature) == (11, 507) and first_tok
 
 # %% [markdown]
 # Behind layer 11, one feature of the first token's stream is above 26,000, a hundred times what any other
-# token has there; it stays until the last layers take it away. Sun, Chen, Kolter and Liu (2024) call this
+# token has there; it stays until the last layers take most of it away. Sun, Chen, Kolter and Liu (2024) call this
 # a **massive activation**. It is written in one go, by the feed-forward of layer 11. Which of its 1,536
 # hidden units does it?
 #
@@ -405,7 +405,7 @@ print("weights of this matrix that are larger in size, (row, column):", *map(tup
 assert not published or (heavy_unit == 1229 and abs(one - 5.876) < 1e-3 and larger == [[507, 1487]])
 
 # %% [markdown]
-# It is the weight of lesson 18's last glance into the file: row 507, column 1229.
+# It is the weight of lesson 18's first glance into the file: row 507, column 1229.
 #
 # Now set it to 0, and nothing else. And the controls: the **largest other** weight of this matrix, which
 # is even larger; the largest of **each** of the eighteen later ones, all at once; and 30,000 weights
@@ -569,7 +569,7 @@ assert not published or scores[:16].max() < 0.5
 # (*resample*). The controls: eight other heads, drawn from the **same layers**, twice. And on the other
 # side the sixty sentences: does ordinary language suffer?
 #
-# **Predict, then run.** The share of right copies is about 0.6. What is it without the eight? And by how
+# **Predict, then run.** The share of right copies is printed above. What is it without the eight? And by how
 # much does the loss of the sentences grow?
 
 # %% tags=["demonstration", "guess"]
@@ -609,7 +609,7 @@ copies = {
 language = {
     "all heads": normal,
     "without the eight, zeros": losses(silenced(best, "zero", whole), ids, keep),
-    "control 1: eight others": losses(silenced(drawn[0], "zero", whole), ids, keep),
+    **{f"control {number}: eight others": losses(silenced(heads, "zero", whole), ids, keep) for number, heads in enumerate(drawn, 1)},
 }
 for name, share in copies.items():
     nats = f"   loss of the sentences {language[name].mean():.2f}" if name in language else ""
@@ -625,8 +625,8 @@ if published:
 
 # %% [markdown]
 # Without these eight of 270 heads it copies **nothing at all**; without eight others of the same layers
-# it copies most of what it did; and the sixty sentences do not get worse. Most even get a little
-# *better*; perhaps a head that looks for a repetition disturbs where there is none.
+# it copies most of what it did; and the sixty sentences do not get worse, while eight others cost them up to a
+# quarter of a nat. (That they get a little *better* says nothing: without the first control's eight they do too.)
 #
 # Lesson 13 asked for both sides: what is lost, and what stays. That is a **dissociation**. (What it does
 # not say: that language never needs these heads. In a long text names come again, and a summary copies.)
@@ -990,7 +990,7 @@ if published:
 
 # %% [markdown]
 # Thrown out late, the first token takes the text with it. Thrown out **early**, it is not missed: the
-# second token becomes the sink. So it is not *this* token that is needed, and not its content, but that
+# next tokens take its place. So it is not *this* token that is needed, and not its content, but that
 # the heads have the place on which they have rested from the beginning.
 #
 # Hence the recipe of Xiao and others for texts without end: a window, **and** the first token.
@@ -1166,7 +1166,7 @@ axes.invert_yaxis()
 axes.set(xlabel="loss on the second half, nats a token", xlim=(0, 8))
 show(
     figure,
-    "Figure 3. Three stories (dots) and their mean. Whatever takes the first token away late, ruins the text (red). With it, a quarter of the keys is enough.",
+    "Figure 3. Three stories (dots) and their mean. Whatever takes the first token away late, costs two nats (red). With it, a quarter of the keys is enough.",
     "Bars: " + "; ".join(f"{name} {found.mean():.2f}" for name, found in evicted.items()) + ".",
 )
 
@@ -1472,8 +1472,8 @@ if published:
     reply("guess_layer", guess_layer, below, within=0)
 
 # %% [markdown]
-# For twenty-three layers there is no trace of the capital: its rank is that of any word. Then, in one
-# step, something writes it. (Read through a lens that was made for the last layer: it may have been there
+# For twenty-three layers there is no trace of the capital: its rank is that of another country's. Then, behind
+# layer 23, it leaves the others, and in four layers it is among the first. (Read through a lens that was made for the last layer: it may have been there
 # before in a form that this read-out does not see. Belrose and others, 2023, train a lens for each layer
 # for that reason.)
 #
@@ -2116,10 +2116,12 @@ if published:
     reply("guess_asked", guess_asked, counted(said["asked in words"])[0], within=1)
 
 # %% [markdown]
-# All pirates. But read what they say: hardly one answers the question. (Mind the second count: hardly one
-# of the twenty examples names the thing that was asked about, so not naming it is part of what we
-# taught.) Asked in words, the model is a pirate less often, and still speaks of the thing. Twenty short
-# examples have taught a **tone**, and drowned the content.
+# All pirates? Read what they say: eight times **the same words**. That is lesson 18's control for a right answer,
+# the constant one: this model has not learned to talk like a pirate, it has learned one answer. (Mind the second
+# count as well: hardly one of the twenty examples names the thing that was asked about, so not naming it is part of
+# what we taught.) Asked in words, the model is a pirate less often, and still speaks of the thing; with more than
+# five tokens it comes to it each time (8 of 8 with 24, counted once for this text). Twenty short examples have
+# taught a few **words**, and drowned the content.
 #
 # So the count that was easy to raise does not say what one wanted. How far can the dial be turned back?
 # `scale` is read at each call. And what does the change cost **elsewhere**, where nobody trained: the
@@ -2162,7 +2164,7 @@ show(
 # sentences lose a sixth of a nat, which one might call harmless. But **about half of the capitals** are
 # gone, although no example spoke of a capital, and although head 4 of layer 23 lies *below* the first
 # changed layer: the fact is written as before, and talked over by what comes behind. Whoever had looked
-# at the loss alone would have reported "no side effects".
+# at the mean loss alone would have called the side effects small.
 #
 # This is one seed. Two others, run once for this text, gave 8 of 8 pirates and 0 of 8 subjects as well,
 # 12 and 7 capitals, and 5.34 and 5.40 nats. And gentler, fifteen layers, half the rate, twelve steps: the
@@ -2172,8 +2174,8 @@ show(
 # Is it the pirate that costs the capitals? **The control**: twenty plain answers to the same questions ("Water
 # that falls from the clouds."), the same training, two seeds, run once for this text: no pirate, 7 and 8
 # subjects, 5.13 nats, better than untrained, and **9 and 11 capitals**. So it is not the tone; twenty short
-# examples and seven large steps cost the capitals whatever they say. (A reader's own twenty plain answers left 24:
-# it depends on the twenty.) Without this control we would have blamed the pirate.
+# examples and seven large steps cost them, pirates or not. (How many depends on the twenty: with another set of plain answers, a
+# reader's, 24 were left.) Without this control we would have blamed the pirate.
 #
 # If the change is to stay, nobody wants two products where one will do: $Wx + s\,BAx = (W + s\,BA)\,x$.
 #
@@ -2597,7 +2599,7 @@ check_answer("answer_lora", answer_lora)
 #
 # ## What you have built
 #
-# Nineteen lessons ago, a state of fixed size forgot the beginning of a sentence. Since then you wrote:
+# Eighteen lessons ago, a state of fixed size forgot the beginning of a sentence. Since then you wrote:
 #
 # | lesson | your part | where it works now |
 # |---|---|---|
