@@ -625,8 +625,8 @@ if published:
 
 # %% [markdown]
 # Without these eight of 270 heads it copies **nothing at all**; without eight others of the same layers
-# it copies most of what it did; and the sixty sentences do not get worse, while eight others cost them up to a
-# quarter of a nat. (That they get a little *better* says nothing: without the first control's eight they do too.)
+# it copies most of what it did; and the sixty sentences do not get worse, nor do they much without eight others
+# (a twentieth of a nat). (That they get a little *better* says nothing: without the first control's eight they do too.)
 #
 # Lesson 13 asked for both sides: what is lost, and what stays. That is a **dissociation**. (What it does
 # not say: that language never needs these heads. In a long text names come again, and a summary copies.)
@@ -1473,7 +1473,7 @@ if published:
 
 # %% [markdown]
 # For twenty-three layers there is no trace of the capital: its rank is that of another country's. Then, behind
-# layer 23, it leaves the others, and in four layers it is among the first. (Read through a lens that was made for the last layer: it may have been there
+# layer 23, it leaves the others, and behind the last layer it is the first. (Read through a lens that was made for the last layer: it may have been there
 # before in a form that this read-out does not see. Belrose and others, 2023, train a lens for each layer
 # for that reason.)
 #
