@@ -10,13 +10,14 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
-import autograder
 from autograder.box.sandbox import NoSandbox
 from autograder.cli import author, exporting, grading, instructor, reporting, student
 from autograder.cli.options import NO_SANDBOX, WRONG_USE, Group
+from autograder.cli.version import version
 from autograder.errors import WrongUse
 from autograder.text import plain_line
 
@@ -53,6 +54,12 @@ FORMER = {
 }
 
 
+def _say_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked:
+        click.echo(version())
+        ctx.exit()
+
+
 @click.group(
     cls=Group,
     former=FORMER,
@@ -76,7 +83,14 @@ FORMER = {
     context_settings={"show_default": True},
     help="Build, check and grade the attention course.",
 )
-@click.version_option(autograder.__version__, message="%(version)s", help="Print the version.")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_say_version,
+    help="Print the version, and digests of what grades.",
+)
 def cli() -> None:
     """All commands."""
 
@@ -90,7 +104,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):  # a pipe on Windows has no ✓
         sys.stdout.reconfigure(errors="replace")
     try:
-        with cli.make_context("autograder", list(sys.argv[1:] if argv is None else argv)) as asked:
+        with cli.make_context(_called(), list(sys.argv[1:] if argv is None else argv)) as asked:
             status: int = cli.invoke(asked)
         sys.stdout.flush()
     except click.exceptions.Exit as said:  # --help, --version
@@ -119,6 +133,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"autograder: {says}", file=sys.stderr)
         return WRONG_USE
     return status
+
+
+def _called() -> str:
+    """Which of the two names of the command was typed."""
+    typed = Path(sys.argv[0]).stem
+    return typed if typed == "attention-course" else "autograder"
 
 
 def _somebody_reads() -> bool:

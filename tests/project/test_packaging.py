@@ -19,7 +19,9 @@ from typing import Any
 import pytest
 import yaml
 
+from autograder import __version__
 from autograder.course.release import released_files
+from autograder.grade.engine import digest, sources
 
 from ..conftest import COURSE, ROOT
 from ..tiny import tiny_course
@@ -193,7 +195,7 @@ Autograder = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Autograder:
-    """Runs ``autograder`` of an environment that has the wheel: the folder, then words."""
+    """Runs a command of an environment that has the wheel: the folder, then words."""
     home = tmp_path_factory.mktemp("installed") / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
     pip = [sys.executable, "-m", "pip", "--python", str(home / "bin" / "python"), "install"]
@@ -206,8 +208,10 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Autograd
     # nbgrader starts the program alembic, which is here only.
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
-    def autograder(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-        command = [home / "bin" / "autograder", *words]
+    def autograder(
+        folder: Path, *words: str, called: str = "autograder"
+    ) -> subprocess.CompletedProcess[str]:
+        command = [home / "bin" / called, *words]
         return subprocess.run(
             command, cwd=folder, env=environment, capture_output=True, text=True, check=False
         )
@@ -238,6 +242,39 @@ def test_an_installed_wheel_lays_out_a_course_that_works_alone(
     refused = installed(tmp_path, "start", "other", "--no-lab")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "other holds something else; choose a new folder" in refused.stderr
+
+
+def test_a_copy_says_what_it_is_under_both_names(installed: Autograder, tmp_path: Path) -> None:
+    """In a wheel the commit is not known; the digests are those of what it was made of."""
+    said = installed(tmp_path, "--version").stdout
+    assert installed(tmp_path, "--version", called="attention-course").stdout == said
+    first, commit, kit, grading = said.splitlines()
+    assert first == __version__
+    assert commit == "commit: not known, it is no clone"
+    assert kit == f"kit: {digest(sorted((ROOT / 'lesson_kit').glob('*.py')))[:16]}"
+    assert grading == f"code that grades: {digest(sources())[:16]}"
+    helped = installed(tmp_path, "check", "--help", called="attention-course").stdout
+    assert "example: attention-course check" in helped
+
+
+def test_the_version_stands_once_and_the_citation_has_it() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == __version__
+    assert "version" not in PYPROJECT["project"]
+
+
+def test_actions_are_pinned_by_digest() -> None:
+    """A tag can be moved to other code; the comment says which release the digest is."""
+    lines = [
+        line.strip().removeprefix("- ")
+        for path in (ROOT / ".github" / "workflows").glob("*.yml")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if "uses:" in line
+    ]
+    assert lines
+    assert not [
+        one for one in lines if not re.fullmatch(r"uses: [\w/-]+@[0-9a-f]{40}  # v[\d.]+", one)
+    ]
 
 
 def test_an_installed_wheel_makes_a_class_of_a_course_that_is_named(
