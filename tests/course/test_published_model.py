@@ -131,12 +131,19 @@ def test_lesson_17_takes_no_other_file(size: int, tmp_path: Path) -> None:
     assert f"--force-reinstall {EXTRAS[1]}`" in said
 
 
+@pytest.mark.parametrize("size", [100, 90_868_376])
 @pytest.mark.parametrize("number", ["12", "14"])
-def test_weights_of_another_size_are_not_read(
-    number: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_other_weights_are_not_read(
+    number: str,
+    size: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """Cut off, or of the right size with other bytes."""
     (tmp_path / "model").mkdir()
-    (tmp_path / "model" / "model.safetensors").write_bytes(b"\x40" * 100)
+    with open(tmp_path / "model" / "model.safetensors", "wb") as file:
+        file.truncate(size)
     found = SimpleNamespace(submodule_search_locations=[str(tmp_path)])
     monkeypatch.setattr("importlib.util.find_spec", lambda name: found)
     names: dict[str, object] = {"torch": torch, "math": math, "nn": torch.nn}
