@@ -29,8 +29,8 @@ EXERCISE ?=
 SOLUTIONS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests demo check test test-long bench mutants lab course site release \
-  screenshots clean
+.PHONY: help setup setup-tests demo check test test-long lowest bench mutants lab course site \
+  release screenshots clean
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -112,6 +112,20 @@ test-long: $(TESTS) ## prove everything, all attacks and other processors among 
 	$(BIN)/python -m tests.other_processors
 	@echo "== Diagnoses on the inputs of five seeds"
 	$(BIN)/autograder measure mutants
+
+LOWEST := build/lowest
+lowest: ## try the lowest versions that pyproject.toml allows, in an environment of its own
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/pip --quiet install --constraint constraints-lowest.txt \
+	  $(addprefix --index-url ,$(TORCH_INDEX)) torch
+	$(LOWEST)/bin/pip --quiet install --constraint constraints-lowest.txt --editable . \
+	  pytest pytest-xdist nbval hypothesis
+	@echo "== Every solved notebook runs and keeps its claims; the commands; a class graded"
+	$(LOWEST)/bin/python -m pytest -n $(TESTERS) --nbval-lax --nbval-sanitize-with tests/nbval.cfg \
+	  solutions tests/cli
+	$(LOWEST)/bin/python demo/make_class.py $(LOWEST)/class
+	$(LOWEST)/bin/autograder grade $(LOWEST)/class \
+	  --sandbox $$($(LOWEST)/bin/autograder doctor --backend)
 
 bench: $(TESTS) ## measure what grading costs, against nbgrader autograde
 	$(BIN)/python -m bench.against_nbgrader

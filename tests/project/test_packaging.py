@@ -75,6 +75,12 @@ def test_every_lower_bound_is_kept_by_what_was_tried(requirement: str) -> None:
     assert version(name).split("+")[0] == pinned, "run `make setup-tests` again"
 
 
+def test_the_lowest_versions_that_are_tried_are_the_lowest_that_are_allowed() -> None:
+    lines = (ROOT / "constraints-lowest.txt").read_text(encoding="utf-8").splitlines()
+    pins = [line.replace("==", ">=") for line in lines if not line.startswith("#")]
+    assert pins == PYPROJECT["project"]["dependencies"]
+
+
 def makefile_targets() -> set[str]:
     return set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
 
@@ -99,6 +105,11 @@ def test_the_readme_lists_the_lessons_of_course_toml() -> None:
         where = f"course/{lesson.folder}/{lesson.notebook_name}.ipynb"
         link = f"[{lesson.number:02d} {lesson.title}]({where})"
         assert f"| {link} | {lesson.minutes} | {lesson.about} |" in readme
+    hours = [
+        round(sum(one.minutes for one in COURSE.lessons if (one.number < 10) == core) / 60)
+        for core in (True, False)
+    ]
+    assert "about {} hours; 10 to 19 are extras, about {} more".format(*hours) in readme
 
 
 def test_the_readmes_picture_is_what_the_solved_lesson_shows() -> None:
