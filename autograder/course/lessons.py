@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
-import tomllib
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -20,6 +19,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.course.cell_headers import WrongHeader, nbgrader_of, spellings
+from autograder.course.course_toml import WrongCourseToml, read_course_toml
 from autograder.errors import WrongUse
 from autograder.notebooks import (
     KERNEL,
@@ -86,17 +86,15 @@ class Lesson:
     earlier: tuple[Lesson, ...] = field(default=(), repr=False)
     #: Not finished: can be tried by its author, and is in no build, class or test.
     draft: bool = False
-    #: What the notebook is called where that is not its folder's name.
-    notebook_of_its_own: str = ""
+    #: What the notebook is called: its folder's name in snake case without the number, unless
+    #: course.toml says another.
+    notebook_name: str = ""
+    #: What a lesson asks for that needs no other, in words.
+    first_needs: str = ""
 
     def __getstate__(self) -> dict[str, object]:
         """For another process: a copy, since what is read later may be added meanwhile."""
         return dict(self.__dict__)
-
-    @property
-    def notebook_name(self) -> str:
-        """The folder's name in snake case without its number, unless course.toml says another."""
-        return self.notebook_of_its_own or re.sub(r"^\d+-", "", self.folder).replace("-", "_")
 
     @property
     def source_path(self) -> Path:
@@ -134,7 +132,7 @@ class Lesson:
             title=self.title,
             about=self.about,
             minutes=self.minutes,
-            needs=needs or "Python, NumPy and a little torch",
+            needs=needs or self.first_needs,
         )
 
     def _heading(self) -> str:
@@ -168,38 +166,37 @@ class Course:
         """Read ``root/lessons/course.toml``.
 
         Raises:
-            LessonError: it is missing, is not TOML, or lacks a field.
+            LessonError: it is missing, or has a slip in it.
         """
         path = root / "lessons" / "course.toml"
         if not path.exists():
             raise LessonError(f"{path} is missing: run this in the course's own folder")
         try:
-            data = tomllib.loads(path.read_text(encoding="utf-8"))
-            lessons: list[Lesson] = []
-            for entry in data["lesson"]:
-                lesson = Lesson(
-                    folder=entry["folder"],
-                    title=entry["title"],
-                    minutes=entry["minutes"],
-                    needs=tuple(entry["needs"]),
-                    about=entry["about"],
-                    path=root / "lessons" / entry["folder"],
-                    number=int(entry["folder"].split("-")[0]),
-                    earlier=tuple(lessons),
-                    draft=entry.get("draft", False),
-                    notebook_of_its_own=entry.get("notebook", ""),
-                )
-                lessons.append(lesson)
-            return cls(
-                title=data["title"],
-                lessons=tuple(lesson for lesson in lessons if not lesson.draft),
-                root=root,
-                drafts=tuple(lesson for lesson in lessons if lesson.draft),
+            said = read_course_toml(path.read_text(encoding="utf-8"))
+        except (WrongCourseToml, UnicodeDecodeError) as error:
+            raise LessonError(f"{path}: {error}") from None
+        lessons: list[Lesson] = []
+        for entry in said.lessons:
+            lesson = Lesson(
+                folder=entry.folder,
+                title=entry.title,
+                minutes=entry.minutes,
+                needs=entry.needs,
+                about=entry.about,
+                path=root / "lessons" / entry.folder,
+                number=int(entry.folder.partition("-")[0]),
+                earlier=tuple(lessons),
+                draft=entry.draft,
+                notebook_name=entry.notebook,
+                first_needs=said.needs,
             )
-        except tomllib.TOMLDecodeError as error:
-            raise LessonError(f"{path} is not valid TOML: {error}") from None
-        except KeyError as error:
-            raise LessonError(f"{path}: the field {error} is missing") from None
+            lessons.append(lesson)
+        return cls(
+            title=said.title,
+            lessons=tuple(lesson for lesson in lessons if not lesson.draft),
+            root=root,
+            drafts=tuple(lesson for lesson in lessons if lesson.draft),
+        )
 
     def lesson(self, folder: str) -> Lesson:
         """The lesson, or draft, with that folder name, or whose name begins so (``03``).

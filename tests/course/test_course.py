@@ -109,9 +109,60 @@ def test_course_toml_mistakes_are_named(tmp_path: Path) -> None:
     (tmp_path / "lessons" / "course.toml").write_text("title = ")
     with pytest.raises(LessonError, match="not valid TOML"):
         Course.load(tmp_path)
-    (tmp_path / "lessons" / "course.toml").write_text(COURSE_TOML.replace("minutes = 5", ""))
-    with pytest.raises(LessonError, match="minutes"):
+    one_table = COURSE_TOML.replace("[[lesson]]", "[lesson]")
+    (tmp_path / "lessons" / "course.toml").write_text(one_table)
+    with pytest.raises(LessonError, match=r"\[\[lesson\]\], in double brackets"):
         Course.load(tmp_path)
+
+
+SECOND = COURSE_TOML.partition("[[lesson]]")[2].replace("01-a", "02-b").replace("[]", '["01-a"]')
+
+
+@pytest.mark.parametrize(
+    ("old", "slip", "says"),
+    [
+        ("title", "titel", "titel is unknown; there are title, needs, lesson"),
+        ("[[lesson]]", "[[lessons]]", "lessons is unknown"),
+        ('title = "T"\n', "", "the field title is missing"),
+        ('title = "T"', "title = 1", "title should be words in quotes"),
+        ("minutes = 5\n", "", "01-a: the field minutes is missing"),
+        ("minutes = 5", 'minutes = "5"', "minutes should be a whole number"),
+        ("minutes = 5", "minute = 5", "01-a: minute is unknown; there are folder, title, minutes"),
+        ('folder = "01-a"\n', "", "the field folder is missing"),
+        ("01-a", "means", "'means' should begin with its number, such as 01-means"),
+        ("02-b", "01-b", "01-b: a lesson above has the same number"),
+        ('["01-a"]', '["01-b"]', "02-b: needs '01-b', no lesson above it; there are 01-a"),
+        ('["01-a"]', '["02-b"]', "02-b: needs '02-b', no lesson above it"),
+        (
+            "needs = []",
+            'needs = ["00-z"]',
+            r"no lesson above it; there are none, so that it is \[\]",
+        ),
+        ("needs = []", 'needs = ""', "needs should be a list of folders"),
+        ('"About."', '"About."\ndraft = "no"', "draft should be true or false, without quotes"),
+        ('"About."', '"About."\nnotebook = "a.ipynb"', "notebook 'a.ipynb' is no name"),
+    ],
+)
+def test_slips_in_course_toml(old: str, slip: str, says: str, tmp_path: Path) -> None:
+    text = COURSE_TOML + "[[lesson]]" + SECOND
+    assert old in text
+    (tmp_path / "lessons").mkdir()
+    path = tmp_path / "lessons" / "course.toml"
+    path.write_text(text)
+    assert [lesson.folder for lesson in Course.load(tmp_path).lessons] == ["01-a", "02-b"]
+    path.write_text(text.replace(old, slip, 1))
+    with pytest.raises(LessonError, match=says) as caught:
+        Course.load(tmp_path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_lesson_that_needs_no_other_says_what_the_course_needs(tmp_path: Path) -> None:
+    made = course(tmp_path, SETUP + ANSWER + TEST)
+    assert "Needs: Python.*" in made.lesson("01").notebook.cells[0].source
+    path = tmp_path / "lessons" / "course.toml"
+    path.write_text('needs = "a calculator"' + path.read_text())
+    heading = Course.load(tmp_path).lesson("01").notebook.cells[0].source
+    assert "Needs: a calculator.*" in heading
 
 
 def test_the_longest_exercise_name_owns_a_test() -> None:

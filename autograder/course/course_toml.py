@@ -1,0 +1,119 @@
+"""``lessons/course.toml``, read and checked: a slip in it is answered with what to write."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["CourseText", "LessonText", "WrongCourseToml", "read_course_toml"]
+
+
+class WrongCourseToml(ValueError):
+    """It cannot be used; the message says what to write."""
+
+
+@dataclass(frozen=True)
+class LessonText:
+    """What course.toml says of a lesson; see :class:`autograder.course.lessons.Lesson`."""
+
+    folder: str
+    title: str
+    minutes: int
+    needs: tuple[str, ...]
+    about: str
+    draft: bool
+    notebook: str
+
+
+@dataclass(frozen=True)
+class CourseText:
+    """What course.toml says: of the course, and of each lesson in order.
+
+    Attributes:
+        title: of the course.
+        needs: what lessons ask for that need no other, in words.
+        lessons: all of them, drafts too.
+    """
+
+    title: str
+    needs: str
+    lessons: tuple[LessonText, ...]
+
+
+_OF_COURSE = ("title", "needs", "lesson")
+_OF_LESSON = ("folder", "title", "minutes", "needs", "about", "draft", "notebook")
+
+
+def read_course_toml(text: str) -> CourseText:
+    """What the text of a course.toml says.
+
+    Raises:
+        WrongCourseToml: it is not TOML, lacks a field, has one that is unknown or of another
+            kind, or names a lesson that is not above.
+    """
+    try:
+        tree = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise WrongCourseToml(f"it is not valid TOML: {error}") from None
+    _refuse_others("", tree, _OF_COURSE)
+    entries = _field("", tree, "lesson")
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise WrongCourseToml("each lesson is a table of its own: [[lesson]], in double brackets")
+    lessons: list[LessonText] = []
+    for entry in entries:
+        lessons.append(_lesson(entry, [lesson.folder for lesson in lessons]))
+    return CourseText(_words("", tree, "title"), _words("", tree, "needs", "Python"), (*lessons,))
+
+
+def _lesson(entry: dict[str, Any], above: list[str]) -> LessonText:
+    folder = _words("a lesson: ", entry, "folder")
+    where = f"{folder}: "
+    _refuse_others(where, entry, _OF_LESSON)
+    if not re.fullmatch(r"\d+-[\w-]*\w", folder):
+        raise WrongCourseToml(
+            f"the folder {folder!r} should begin with its number, such as "
+            f"{len(above) + 1:02d}-{folder.strip('-0123456789') or 'name'}"
+        )
+    if int(folder.partition("-")[0]) in [int(name.partition("-")[0]) for name in above]:
+        raise WrongCourseToml(f"{where}a lesson above has the same number; give it another")
+    minutes = _field(where, entry, "minutes")
+    if type(minutes) is not int or minutes <= 0:
+        raise WrongCourseToml(f"{where}minutes should be a whole number, such as 90")
+    draft = entry.get("draft", False)
+    if not isinstance(draft, bool):
+        raise WrongCourseToml(f"{where}draft should be true or false, without quotes")
+    needs = _field(where, entry, "needs")
+    if not isinstance(needs, list):
+        raise WrongCourseToml(f"{where}needs should be a list of folders, such as [] or {[folder]}")
+    for name in needs:
+        if name not in above:
+            there = ", ".join(above) or "none, so that it is []"
+            raise WrongCourseToml(f"{where}needs {name!r}, no lesson above it; there are {there}")
+    notebook = _words(where, entry, "notebook", re.sub(r"^\d+-", "", folder).replace("-", "_"))
+    if not notebook.isidentifier():
+        raise WrongCourseToml(f"{where}notebook {notebook!r} is no name; write it as my_notebook")
+    title, about = _words(where, entry, "title"), _words(where, entry, "about")
+    return LessonText(folder, title, minutes, tuple(needs), about, draft, notebook)
+
+
+def _refuse_others(where: str, table: dict[str, Any], known: Iterable[str]) -> None:
+    for name in table:
+        if name not in known:
+            raise WrongCourseToml(f"{where}{name} is unknown; there are {', '.join(known)}")
+
+
+def _field(where: str, table: dict[str, Any], name: str) -> Any:
+    if name not in table:
+        raise WrongCourseToml(f"{where}the field {name} is missing")
+    return table[name]
+
+
+def _words(where: str, table: dict[str, Any], name: str, usual: str = "") -> str:
+    """A field of words; ``usual`` where it is left out, if it may be."""
+    value = table.get(name, usual) if usual else _field(where, table, name)
+    if not isinstance(value, str) or not value.strip():
+        raise WrongCourseToml(f"{where}{name} should be words in quotes")
+    return value
