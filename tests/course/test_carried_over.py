@@ -12,7 +12,7 @@ import pytest
 from autograder.build.beside import data_of
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
-from autograder.course.lessons import Lesson, LessonError
+from autograder.course.lessons import Course, Lesson, LessonError
 from autograder.course.prerequisites import (
     carried_over,
     names_carried_over,
@@ -46,6 +46,52 @@ def test_a_lesson_is_graded_with_the_course_s_own_parts(tmp_path: Path) -> None:
     assert points(graded(bundle, notebook_with(bundle))) == {"octuple": 2.0}
     wrong = {"octuple": "def octuple(x):\n    return quadruple(x)\n"}
     assert points(graded(bundle, notebook_with(bundle, wrong))) == {"octuple": 0.0}
+
+
+USES = "    return np.array([statistics.fmean([value] * 4) * 4 for value in np.ravel(x)])\n"
+
+
+def _with_quadruple(folder: Path, setup: str, body: str, later: str = NEXT) -> Lesson:
+    """The second lesson, which takes over a ``quadruple`` of another making."""
+    course = two_lessons(folder, later)
+    path = folder / "lessons" / "01-tiny" / "tiny.py"
+    text = path.read_text().replace("import numpy as np\n", f"import numpy as np\n{setup}", 1)
+    path.write_text(text.replace("    return double(double(x))\n", body))
+    return course.lesson("02")
+
+
+def test_a_part_brings_what_its_own_setup_cell_imports(tmp_path: Path) -> None:
+    lesson = _with_quadruple(tmp_path, "import statistics\nimport turtle\n", USES)
+    module = as_module(carried_over(lesson))
+    assert module.quadruple([1, 2]).tolist() == [4, 8]
+    assert "torch" not in vars(module) and "turtle" not in vars(module)
+
+
+def test_a_part_that_needs_what_no_setup_cell_imports_is_named(tmp_path: Path) -> None:
+    lesson = _with_quadruple(tmp_path, "", USES)
+    with pytest.raises(LessonError, match="'quadruple' of 01-tiny, whose answer uses 'statistics'"):
+        carried_over(lesson)
+
+
+def test_two_things_of_one_name_do_not_come_along(tmp_path: Path) -> None:
+    lesson = _with_quadruple(
+        tmp_path, "from math import fsum as total\n", "    return total(4 * [x])\n"
+    )
+    more = "\n[[lesson]]\nfolder = '03-more'\ntitle = 'M'\nminutes = 5\nneeds = []\nabout = 'M.'\n"
+    path = tmp_path / "lessons" / "course.toml"
+    path.write_text(path.read_text() + more)
+    text = NEXT.replace("quadruple\n", "octuple, quadruple\n", 1).replace("octuple(x)", "more(x)")
+    for name in ("more.py", "misconceptions.py", "alternatives.py"):
+        file = tmp_path / "lessons" / "03-more" / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text.replace('"octuple"', '"more"').replace("test_octuple", "test_more"))
+    path = lesson.source_path
+    own = path.read_text().replace(
+        "import numpy as np", "import numpy as np\nfrom numpy import sum as total"
+    )
+    path.write_text(own.replace("quadruple(x) + quadruple(x)", "total([quadruple(x)] * 2)"))
+    with pytest.raises(LessonError, match=r"needs `from numpy import sum as total`.*`from math"):
+        carried_over(Course.load(tmp_path).lesson("03"))
 
 
 def test_a_part_that_no_earlier_lesson_has_is_named(tmp_path: Path) -> None:
