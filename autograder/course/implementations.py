@@ -3,6 +3,9 @@
 Each lesson keeps them in ``misconceptions.py`` and ``alternatives.py``, written with the
 functions below. The student's notebook, the solution, every misconception and every
 alternative go through the same tests.
+
+They find what the lesson's setup cell imports; what their own file imports beyond that goes with
+each source that uses it.
 """
 
 from __future__ import annotations
@@ -17,7 +20,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from autograder.course.edits import Unfit, code_of, edited, with_body
+from autograder.course.given_names import given_by, needed_of, taken_from_elsewhere
 from autograder.course.lessons import Lesson, LessonError
+from autograder.course.libraries import setup_of
 from lesson_kit.known_mistakes import is_two_at_once
 
 __all__ = [
@@ -192,7 +197,7 @@ def _sources_of(path: Path, text: str) -> dict[tuple[str, str], str]:
 
 @lru_cache(maxsize=64)
 def _read(
-    path: Path, text: str, solutions: tuple[tuple[str, str], ...]
+    path: Path, text: str, setup: str, solutions: tuple[tuple[str, str], ...]
 ) -> tuple[Implementation | Choice, ...]:
     """What a file registers, with every source in full."""
     _collected.clear()
@@ -212,11 +217,13 @@ def _read(
         _collected.clear()
     read: list[Implementation | Choice] = []
     names: set[tuple[str, str]] = set()
+    imports = _imports(text, setup)
     for entry in registered:
         if isinstance(entry, _Changed):
-            read.append(_made(path, entry, dict(solutions)))
+            read.append(_with(imports, _made(path, entry, dict(solutions))))
         elif isinstance(entry, Implementation):
-            read.append(replace(entry, source=_source_of(path, entry, sources)))
+            made = replace(entry, source=_source_of(path, entry, sources))
+            read.append(_with(imports, made))
         else:
             read.append(entry)
             continue
@@ -224,6 +231,25 @@ def _read(
             raise LessonError(f"{path}: {entry.name!r} of {entry.exercise} stands there twice")
         names.add((entry.exercise, entry.name))
     return tuple(read)
+
+
+def _imports(text: str, setup: str) -> dict[str, str]:
+    """What a file imports that the setup cell does not, by name."""
+    there = given_by(setup)
+    return {
+        name: line
+        for name, line in given_by(text, besides=(__name__,)).items()
+        if line.startswith(("import ", "from ")) and there.get(name) != line
+    }
+
+
+def _with(imports: Mapping[str, str], made: Implementation) -> Implementation:
+    """An implementation that brings the imports that it uses."""
+    try:
+        lines = needed_of(imports, taken_from_elsewhere(made.source))
+    except SyntaxError:  # a wrong answer may be no Python
+        return made
+    return replace(made, source="".join(f"{line}\n" for line in lines) + made.source)
 
 
 def _line_in(path: Path, error: BaseException) -> str:
@@ -289,7 +315,8 @@ def _load(lesson: Lesson, name: str) -> tuple[Implementation | Choice, ...]:
     if not path.exists():
         raise LessonError(f"{path} is missing: every lesson has one, see lessons/README.md")
     text = path.read_text(encoding="utf-8")
-    return _read(path, text, tuple(lesson.exercises.items()))
+    setup = setup_of(lesson.notebook)
+    return _read(path, text, setup, tuple(lesson.exercises.items()))
 
 
 def choices(lesson: Lesson) -> list[Choice]:

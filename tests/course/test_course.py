@@ -9,6 +9,8 @@ import pytest
 
 from autograder.course.implementations import alternatives
 from autograder.course.lessons import Course, LessonError
+from autograder.diagnose.matrix import Matrix
+from autograder.diagnose.matrix_cache import ResultCache
 from autograder.notebooks import exercise_of
 
 from ..tiny import tiny_course
@@ -195,6 +197,32 @@ def test_classes_of_one_name_are_told_apart(tmp_path: Path) -> None:
     path.write_text(head + one.format(name="a", value=1) * 2)
     with pytest.raises(LessonError, match="'a' stands there twice"):
         alternatives(course.lesson("01"))
+
+
+ALTERNATIVE = """
+import statistics as st
+import numpy as np
+from fractions import Fraction
+
+from autograder.course.implementations import alternative
+
+
+@alternative("double", "as_a_mean")
+def double(x):
+    if np.any(x < 0):
+        raise ValueError("x is negative")
+    return np.array([2 * st.mean([value, value]) for value in x.tolist()])
+"""
+
+
+def test_an_alternative_brings_what_its_file_imports(tmp_path: Path) -> None:
+    made = tiny_course(tmp_path)
+    (tmp_path / "lessons" / "01-tiny" / "alternatives.py").write_text(ALTERNATIVE)
+    [alternative] = alternatives(made.lesson("01"))
+    assert alternative.source.startswith("import statistics as st\ndef double(x):")
+    with Matrix(made.lesson("01"), results=ResultCache(tmp_path)) as matrix:
+        outcomes = matrix.of(alternative, ["test_double", "test_double_errors"], 1)
+    assert all(outcome.passed for outcome in outcomes.values())
 
 
 def test_a_lesson_can_be_sent_while_it_is_read(tmp_path: Path) -> None:
