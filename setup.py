@@ -18,20 +18,31 @@ class WithData(Distribution):
 
 
 class WithCourse(build_py):
-    """A wheel holds the student's course, for ``autograder start``; no lesson's solution."""
+    """A wheel holds the student's course, for ``autograder start``, and the example, for
+    ``autograder new-course``; no lesson's solution but the example's."""
 
     def run(self) -> None:
-        """Copy the files of course/ that its manifest names, and the manifest."""
+        """Copy the files of course/ that its manifest names, the manifest, and the example."""
         super().run()
-        manifest = Path("course", ".release.json")
-        if self.editable_mode or not manifest.exists():
+        if self.editable_mode:
             return
-        into = Path(self.build_lib, "autograder", "student_course")
-        shutil.rmtree(into, ignore_errors=True)  # of an earlier build
-        names = json.loads(manifest.read_text(encoding="utf-8"))["files"]
-        for name in [*names, manifest.name]:
+        manifest = Path("course", ".release.json")
+        if manifest.exists():
+            names = json.loads(manifest.read_text(encoding="utf-8"))["files"]
+            self._copy(manifest.parent, [*names, manifest.name], "student_course")
+        example = Path("examples", "statistics")
+        sources = [*example.glob("lessons/*.toml"), *example.glob("lessons/*/*.py")]
+        self._copy(
+            example, [path.relative_to(example).as_posix() for path in sources], "example_course"
+        )
+
+    def _copy(self, folder: Path, names: list[str], called: str) -> None:
+        """Copy files of a folder into the package, in place of those of an earlier build."""
+        into = Path(self.build_lib, "autograder", called)
+        shutil.rmtree(into, ignore_errors=True)
+        for name in names:
             (into / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(manifest.parent / name, into / name)
+            shutil.copyfile(folder / name, into / name)
 
 
 setup(distclass=WithData, cmdclass={"build_py": WithCourse})

@@ -74,6 +74,8 @@ def _say_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
         reporting.report,
         exporting.export,
         grading.doctor,
+        author.new_course,
+        author.new_lesson,
         author.build,
         author.lint,
         author.trial,

@@ -175,7 +175,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         copy.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, copy)
-    for name in (*PACKAGES, "etc", "course"):
+    for name in (*PACKAGES, "etc", "course", "examples"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation"]
     command += ["--no-index", "--wheel-dir", str(folder), str(copy)]
@@ -185,7 +185,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_a_wheel_holds_the_package_and_of_the_lessons_what_students_get(wheel: Path) -> None:
+def test_a_wheel_holds_the_package_the_example_and_what_students_get(wheel: Path) -> None:
     """Students install it, so it must not bring the solutions."""
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
@@ -198,6 +198,9 @@ def test_a_wheel_holds_the_package_and_of_the_lessons_what_students_get(wheel: P
     data = {path.relative_to(ROOT).as_posix() for path in (ROOT / "etc").rglob("*.py")}
     released = {*released_files(ROOT / "course"), ".release.json"}
     course = {f"autograder/student_course/{name}" for name in released}
+    example = ROOT / "examples" / "statistics"
+    sources = [*example.glob("lessons/*.toml"), *example.glob("lessons/*/*.py")]
+    course |= {f"autograder/example_course/{path.relative_to(example)}" for path in sources}
     assert {re.sub(r"^[^/]*\.data/data/", "", name) for name in held} == package | data | course
 
 
