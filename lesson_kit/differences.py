@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-import torch
+
+from .tensors import torch
 
 __all__ = [
     "Difference",

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
+
+from .tensors import torch
 
 __all__ = [
     "BY_HAND",

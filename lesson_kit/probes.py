@@ -16,7 +16,8 @@ from types import CodeType
 from typing import Any
 
 import numpy as np
-import torch
+
+from .tensors import torch
 
 __all__ = ["CHANGES_ITS_ARGUMENT", "property_seen"]
 
@@ -181,7 +182,7 @@ def _with_a_batch_axis(call: _Call) -> str:
 
 
 def _has_mask(call: _Call) -> bool:
-    return any(array.dtype in (np.dtype(bool), torch.bool) for array in call.arrays)
+    return any(str(array.dtype) in ("bool", "torch.bool") for array in call.arrays)
 
 
 def _item(result: Any, n: int) -> Any:

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import torch
 
 from autograder.authors.between import between
 from autograder.authors.kinds_of_input import kinds
 from autograder.course.lessons import Lesson
 from autograder.diagnose.plain_run import PlainRun
 from lesson_kit.checks import assert_close
+from lesson_kit.tensors import torch
 
 
 @dataclass

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import torch
 
 from autograder.authors.between import between
 from autograder.course.lessons import Lesson
 from autograder.diagnose.plain_run import PlainRun
 from lesson_kit.checks import assert_close
+from lesson_kit.tensors import torch
 
 #: Values of one argument that a line shows.
 MAX_VALUES = 12

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import torch
+
+from lesson_kit.tensors import torch
 
 #: Longer axes than these are a kind of their own: what is done in blocks ends there.
 LONG = (16, 64)

@@ -17,7 +17,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
 
 from autograder.authors.processor_bound import processor_bound
 from autograder.authors.self_consistency import unsaid_own_results
@@ -28,6 +27,7 @@ from autograder.diagnose.matrix import Matrix
 from autograder.diagnose.plain_run import PlainRun, told
 from autograder.notebooks import HIDDEN, SETUP, exercise_of, nbgrader_metadata, tags
 from lesson_kit import checks
+from lesson_kit.tensors import torch
 
 #: Of the rows of weights that a lesson's checks compare, this many may be nearly one-hot.
 MAX_SATURATED = 0.8

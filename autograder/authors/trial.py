@@ -11,12 +11,10 @@ import base64
 import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 import nbformat
-import torch
 from nbclient import NotebookClient
 
 from autograder.build.beside import write_data
@@ -30,6 +28,7 @@ from autograder.diagnose.matrix import Matrix, Outcome, digest, digest_of_code, 
 from autograder.notebooks import exercise_of, nbgrader_metadata, png_of
 from autograder.processes import processes
 from lesson_kit.evidence import same
+from lesson_kit.tensors import one_thread
 
 __all__ = [
     "ALL",
@@ -281,7 +280,7 @@ def try_all(
         seeds: see :func:`trial`; with seeds of your own nothing is written.
         anew: compute all of it, whatever is kept.
     """
-    with processes(begin=partial(torch.set_num_threads, 1)) as pool:
+    with processes(begin=one_thread) as pool:
         tasks = [pool.submit(_tried, lesson, name, seeds, anew) for lesson, name in wanted]
         held: dict[str, tuple[str, tuple[int, int]]] = {}
         for place, (task, (lesson, name)) in enumerate(zip(tasks, wanted)):

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 
 from autograder.box.caps import (
     MAX_AXES,
@@ -26,6 +25,7 @@ from autograder.box.caps import (
     ProtocolError,
 )
 from autograder.box.dtypes import NUMPY_DTYPES, TORCH_DTYPES
+from lesson_kit.tensors import torch
 
 
 @dataclass(frozen=True)

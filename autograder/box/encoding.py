@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 
 from autograder.box.caps import (
     MAX_AXES,
@@ -20,6 +19,7 @@ from autograder.box.caps import (
     ProtocolError,
 )
 from autograder.box.dtypes import NUMPY_DTYPES, SCALARS, TORCH_NAMES
+from lesson_kit.tensors import torch
 
 _NAMES = {dtype: name for name, dtype in NUMPY_DTYPES.items()}
 

@@ -32,6 +32,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from functools import lru_cache, partial
 from pathlib import Path
 from types import CodeType
@@ -42,6 +43,7 @@ from autograder.box.channel import Closed, receive, send
 from autograder.box.usual import own_copy
 from lesson_kit.evidence import raised_by_hand
 from lesson_kit.exceptions import in_a_cell, meaning
+from lesson_kit.tensors import installed, one_thread
 
 #: What a probe's code is filed under.
 PROBE = "<probe>"
@@ -83,11 +85,7 @@ class Inside:
 
         import matplotlib.pyplot as plt
         import numpy as np
-        import torch
-        import torch._dynamo  # the first optimizer would import it: a second
-        import torch.nn.functional as F
         import tqdm
-        from torch import nn
         from traitlets.config import Config
 
         from autograder.box.imports import answer_imports
@@ -96,20 +94,19 @@ class Inside:
         from autograder.box.usual import Usual
 
         self.proxies = {"class": class_proxy, "function": function_proxy}
-        torch.set_num_threads(1)
-        half = torch.ones(1, 1).half()
-        half @ half  # has torch read /proc/cpuinfo, which a box has not
         tqdm.tqdm.monitor_interval = 0  # its thread would keep the box from being copied
         plt.close("all")
         answer_imports()
         self.usual_errors = partial(np.errstate, **np.geterr())
-        self.usual_gradients = torch.enable_grad
+        self.usual_gradients: Callable[[], AbstractContextManager[Any]] = contextlib.nullcontext
         self.usual = Usual()
         self.builtins = {
             name: value for name, value in vars(builtins).items() if not name.startswith("_")
         }
         self.builtins |= {"__build_class__": __build_class__, "__import__": __import__}
-        self.probe_names = {"np": np, "torch": torch, "nn": nn, "F": F, "math": math}
+        self.probe_names = {"np": np, "math": math}
+        if installed():
+            self.bring_torch()
         self.reseed: list[Callable[[], object]] = [random.seed, np.random.seed]
         config = Config()
         config.HistoryManager.enabled = False
@@ -118,6 +115,19 @@ class Inside:
         self.shell = shell(config)
         self.output = CappedText()
         self.ask: Callable[[dict[str, Any]], dict[str, Any]] = _nobody_to_ask
+
+    def bring_torch(self) -> None:
+        """Have torch ready before there is a submission, as lessons that use it find it."""
+        import torch
+        import torch._dynamo  # the first optimizer would import it: a second
+        import torch.nn.functional as F
+        from torch import nn
+
+        one_thread()
+        half = torch.ones(1, 1).half()
+        half @ half  # has torch read /proc/cpuinfo, which a box has not
+        self.usual_gradients = torch.enable_grad
+        self.probe_names |= {"torch": torch, "nn": nn, "F": F}
 
     def enter(self, files: dict[str, bytes]) -> None:
         """Begin a notebook: its files into the working folder, random numbers of its own."""

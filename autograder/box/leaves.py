@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import torch
+from lesson_kit.tensors import torch
 
 
 def leaves(tree: Any) -> list[torch.Tensor]:

@@ -15,10 +15,11 @@ import builtins
 from collections.abc import Callable
 from typing import Any
 
-import torch
-from torch import nn
-
 from autograder.box.leaves import leaves, with_leaves
+from lesson_kit.tensors import installed, torch
+
+if installed():
+    from torch import nn
 
 #: Sends a request to the tester and gives its answer: a dict with ``value`` or ``error``.
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
@@ -115,21 +116,25 @@ def _through(ask: Ask, request: dict[str, Any]) -> Any:
     return with_leaves(shape[0], list(outs))
 
 
-class _Remote(torch.autograd.Function):
-    """One call in the tester, and the gradients that it pulls back."""
+if installed():
 
-    @staticmethod
-    def forward(ctx: Any, ask: Ask, request: Any, shape: list[Any], *tensors: Any) -> Any:
-        value = _value(ask(request))
-        shape.append(value)
-        answers = [leaf.detach() for leaf in leaves(value)]
-        ctx.ask, ctx.request = ask, request
-        ctx.mark_non_differentiable(
-            *(tensor for tensor in answers if not tensor.is_floating_point())
-        )
-        return tuple(answers)
+    class _Remote(torch.autograd.Function):
+        """One call in the tester, and the gradients that it pulls back."""
 
-    @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
-        back = _value(ctx.ask({"op": "pull back", "of": ctx.request, "gradients": list(gradients)}))
-        return (None, None, None, *back)
+        @staticmethod
+        def forward(ctx: Any, ask: Ask, request: Any, shape: list[Any], *tensors: Any) -> Any:
+            value = _value(ask(request))
+            shape.append(value)
+            answers = [leaf.detach() for leaf in leaves(value)]
+            ctx.ask, ctx.request = ask, request
+            ctx.mark_non_differentiable(
+                *(tensor for tensor in answers if not tensor.is_floating_point())
+            )
+            return tuple(answers)
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            back = _value(
+                ctx.ask({"op": "pull back", "of": ctx.request, "gradients": list(gradients)})
+            )
+            return (None, None, None, *back)

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
+from lesson_kit.tensors import installed, torch
+
 #: Reads a setting; what it raises is a value too.
 Read = Callable[[], Any]
 
@@ -24,19 +26,7 @@ class Usual:
 
     def __init__(self) -> None:
         """Remember the settings of now."""
-        import torch
-
-        self._settings: dict[str, tuple[Read, Callable[[Any], object]]] = {
-            "torch's default device": (
-                lambda: torch.get_default_device().type,
-                lambda device: torch.set_default_device(None),
-            ),
-            "torch's default dtype": (torch.get_default_dtype, torch.set_default_dtype),
-            "torch's choice of algorithms": (
-                torch.are_deterministic_algorithms_enabled,
-                torch.use_deterministic_algorithms,
-            ),
-        }
+        self._settings = _settings_of_torch() if installed() else {}
         self._usual = self._now()
         self._names: dict[str, Any] | None = None
         self._told: set[str] = set()
@@ -69,7 +59,7 @@ class Usual:
         """What is not as usual and was not told yet; a device that is not here is set back."""
         now = self._now()
         odd = {name for name, value in now.items() if value != self._usual[name]}
-        if isinstance(now["torch's default device"], _Raised):
+        if isinstance(now.get("torch's default device"), _Raised):
             self.restore()
         odd |= {f"the name {name}" for name in self.taken(namespace)}
         new, self._told = sorted(odd - self._told), odd | self._told
@@ -104,6 +94,20 @@ class Usual:
             return reply
         with _bound(namespace, names):
             return attempt()
+
+
+def _settings_of_torch() -> dict[str, tuple[Read, Callable[[Any], object]]]:
+    return {
+        "torch's default device": (
+            lambda: torch.get_default_device().type,
+            lambda device: torch.set_default_device(None),
+        ),
+        "torch's default dtype": (torch.get_default_dtype, torch.set_default_dtype),
+        "torch's choice of algorithms": (
+            torch.are_deterministic_algorithms_enabled,
+            torch.use_deterministic_algorithms,
+        ),
+    }
 
 
 @contextlib.contextmanager

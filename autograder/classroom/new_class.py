@@ -9,8 +9,6 @@ from concurrent.futures import FIRST_COMPLETED, wait
 from functools import partial
 from pathlib import Path
 
-import torch
-
 from autograder.build.build import NEVER_RELEASED, write_source
 from autograder.classroom.folder import AT_ONCE, ClassError, ClassFolder
 from autograder.classroom.gradebook import open_gradebook
@@ -22,6 +20,7 @@ from autograder.course.lessons import Course
 from autograder.files import write_whole
 from autograder.grade.limits import Limits
 from autograder.processes import processes
+from lesson_kit.tensors import one_thread
 
 #: Seconds after which it is said what the first lesson waits for.
 LONG = 10.0
@@ -227,7 +226,7 @@ def _begin(course: Course, made: ClassFolder) -> None:
     """In a worker: what it makes lessons of, with one thread beside as many workers as cores."""
     global _making
     _making = course, made
-    torch.set_num_threads(1)
+    one_thread()
 
 
 def _make(name: str) -> None:

@@ -12,11 +12,8 @@ import contextlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
-
-import torch
 
 from autograder.course.dependencies import Dependencies
 from autograder.course.implementations import Implementation, misconceptions
@@ -31,6 +28,7 @@ from lesson_kit.answer_text import claims
 from lesson_kit.evidence import Evidence, Seen, agree, rounded
 from lesson_kit.known_mistakes import KNOWN_MISTAKES
 from lesson_kit.setting import DATA_FILE, pack, unpack
+from lesson_kit.tensors import one_thread
 
 
 @dataclass(frozen=True)
@@ -280,7 +278,7 @@ def _fits(lesson: Lesson) -> bool:
 
 def look_at(lessons: Sequence[Lesson]) -> Iterable[Lesson]:
     """Have the evidence of some lessons' mistakes in the cache, made on all cores."""
-    with processes(begin=partial(torch.set_num_threads, 1)) as pool:
+    with processes(begin=one_thread) as pool:
         for lesson, _ in zip(lessons, pool.map(_looked_at_all, lessons)):
             yield lesson
 

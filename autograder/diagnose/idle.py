@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import torch
+
+from lesson_kit.tensors import installed, torch
 
 __all__ = ["BOXES", "idle_answers"]
 
@@ -81,13 +82,16 @@ BOXES: dict[str, Callable[[_Called], _Called]] = {
     "an empty array": _always(np.zeros(0)),
     "a huge list": _always(list(range(10_000))),
     "NaN": _always(float("nan")),
-    "a tensor": _always(torch.zeros(2, 3, dtype=torch.float64)),
+    "a tensor": lambda function: lambda *args, **kwargs: torch.zeros(2, 3, dtype=torch.float64),
     "the first argument": _argument(0),
     "all arguments": _all_arguments,
     "ValueError": _raises(ValueError),
     "zeros that fit": _filled(0.0),
     "NaN that fit": _filled(float("nan")),
 }
+
+if not installed():
+    del BOXES["a tensor"]
 
 #: What a function, or each method of a class, does; ``given`` is what it is given.
 BODIES = {

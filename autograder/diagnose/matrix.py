@@ -25,7 +25,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import threadpoolctl
-import torch
 
 from autograder.course.answers import sealed_answers
 from autograder.course.dependencies import Dependencies
@@ -38,6 +37,7 @@ from autograder.diagnose.matrix_cache import ResultCache
 from autograder.notebooks import exercise_of, nbgrader_metadata
 from lesson_kit.evidence import Evidence, evidence_of
 from lesson_kit.failures import lone_side_conditions
+from lesson_kit.tensors import installed, torch
 
 if TYPE_CHECKING:
     from autograder.diagnose.plain_run import PlainRun
@@ -65,6 +65,7 @@ MAKE_VALUES = (
     "lesson_kit.raised",
     "lesson_kit.setting",
     "lesson_kit.short_answers",
+    "lesson_kit.tensors",
 )
 
 
@@ -247,7 +248,8 @@ def _kernels() -> list[str]:
     libraries = threadpoolctl.threadpool_info()
     chosen = sorted(str(library.get("architecture", "")) for library in libraries)
     asked = [os.environ.get(name, "") for name in ("ONEDNN_MAX_CPU_ISA", "MKL_CBWR")]
-    return [*chosen, *asked, torch.backends.cpu.get_cpu_capability()]
+    capability = torch.backends.cpu.get_cpu_capability() if installed() else ""
+    return [*chosen, *asked, capability]
 
 
 def _numpy_features() -> list[str]:

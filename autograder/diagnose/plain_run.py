@@ -18,7 +18,6 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
-import torch
 
 from autograder.box import wire
 from autograder.box.imports import imports_answered
@@ -36,6 +35,7 @@ from autograder.notebooks import (
 from lesson_kit import checks, failures, setting
 from lesson_kit.earlier import as_module
 from lesson_kit.setting import as_grader
+from lesson_kit.tensors import installed, torch
 
 
 class PlainRun:
@@ -213,6 +213,8 @@ def _begin_anew(seed: int) -> None:
     """Undo what answers change for others, and draw random numbers from a seed."""
     random.seed(seed)
     np.random.seed(seed % 2**32)
+    if not installed():
+        return
     torch.manual_seed(seed)
     torch.set_grad_enabled(True)
     torch.set_default_dtype(torch.float32)

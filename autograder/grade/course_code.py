@@ -7,14 +7,16 @@ lent it. The other side is :mod:`autograder.box.reference_proxy`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from types import FunctionType
 from typing import Any
 
-import torch
-from torch import nn
-from torch.func import functional_call
-
 from autograder.box.leaves import leaves
+from lesson_kit.tensors import installed, torch
+
+if installed():
+    from torch import nn
+    from torch.func import functional_call
 
 _PLAIN = (int, float, bool, str, type(None))
 
@@ -47,7 +49,7 @@ class CourseCode:
         made = self._names.get(name)
         if isinstance(made, FunctionType):
             return "function"
-        return "class" if isinstance(made, type) and issubclass(made, nn.Module) else ""
+        return "class" if isinstance(made, type) and issubclass(made, torch.nn.Module) else ""
 
     def answer(self, proxied: frozenset[str], request: Any) -> dict[str, Any]:
         """What a box asked for, or the error that it led to, as plain data.
@@ -57,7 +59,7 @@ class CourseCode:
             request: of the box.
         """
         try:
-            with torch.random.fork_rng(devices=[]):
+            with torch.random.fork_rng(devices=[]) if installed() else nullcontext():
                 return {"value": self._answer(proxied, request)}
         except Exception as error:
             return self.refused(error)
@@ -75,7 +77,7 @@ class CourseCode:
             raise ValueError(f"more than {MAX_NUMBERS} numbers for the course's own code")
         if request.get("op") == "pull back":
             return self._pull_back(proxied, request["of"], request["gradients"])
-        with torch.no_grad():
+        with torch.no_grad() if installed() else nullcontext():
             return self._do(proxied, request)
 
     def _do(self, proxied: frozenset[str], request: dict[str, Any]) -> Any:
