@@ -144,7 +144,7 @@ site: $(TESTS) ## make the documentation in build/site (SOLUTIONS=1: the solved 
 
 release: $(TESTS) ## make what a tag hands out in build/release: zip, wheel, site
 	@rm -rf build/release build/lib build/bdist.*
-	$(BIN)/python -m autograder.course.standalone build/release
+	$(BIN)/python -m autograder.course.standalone build/release/attention-course.zip
 	$(BIN)/pip --quiet --disable-pip-version-check wheel --no-deps --no-build-isolation --wheel-dir build/release .
 	@$(MAKE) --no-print-directory site SOLUTIONS=1
 	@cd build/site && ../../$(BIN)/python -m zipfile -c ../release/attention-course-site.zip .

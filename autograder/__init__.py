@@ -1,4 +1,4 @@
-"""Build, check and grade the attention course: the map of this package.
+"""Build, check and grade a course of Jupyter notebooks: the map of this package.
 
 Each package's docstring says what comes in, what goes out and what it must not know. Imports go
 downward only; ``[tool.importlinter]`` in pyproject.toml holds the floors, and a test keeps them::

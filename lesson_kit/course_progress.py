@@ -29,7 +29,9 @@ _ABOVE = 3
 _DOTS = 5
 
 #: In the metadata of a notebook: the number, title, minutes, needs and about of its lesson.
-LESSON = "attention_course"
+LESSON = "autograder_lesson"
+#: The same in notebooks that were handed out when there was one course.
+FORMER = "attention_course"
 
 
 @dataclass
@@ -107,16 +109,20 @@ def _others(folder: Path) -> list[Path]:
 
 def _is_of_a_lesson(path: Path) -> bool:
     try:
-        metadata = reading.tree_of(path.read_bytes())["metadata"]
-        return isinstance(metadata[LESSON], dict)
+        return bool(_said_of_lesson(reading.tree_of(path.read_bytes())["metadata"]))
     except (OSError, ValueError, KeyError, TypeError):
         return False
 
 
+def _said_of_lesson(metadata: Any) -> dict[str, Any]:
+    said = (metadata.get(LESSON) or metadata.get(FORMER)) if isinstance(metadata, dict) else None
+    return said if isinstance(said, dict) else {}
+
+
 def _describe(metadata: Any, progress: Progress, number: str) -> None:
     """What the notebook says of its lesson; one of another making keeps its folder's name."""
-    lesson = metadata.get(LESSON) if isinstance(metadata, dict) else None
-    if isinstance(lesson, dict):
+    lesson = _said_of_lesson(metadata)
+    if lesson:
         progress.title = f"{number} {lesson.get('title', '')}"
         progress.minutes, progress.needs, progress.about = (
             str(lesson.get(name, "")) for name in ("minutes", "needs", "about")

@@ -23,7 +23,7 @@ _INVERT = (
     "The opposite of a mask of truth values (bool) is asked for here, and what stands there is of "
     "another kind."
 )
-_MASK_OF_ATTENTION = (
+_MASK_OR_NUMBERS = (
     "A mask of truth values (bool) is asked for here, or one of the same kind of numbers (dtype) "
     "as the queries; what it gets is of another kind."
 )
@@ -147,7 +147,7 @@ RULES: list[tuple[str, str, str]] = [
         r"only supports? boolean masks|condition to be a boolean",
         _NUMBERS_FOR_BOOL,
     ),
-    ("RuntimeError", r"attn_mask dtype", _MASK_OF_ATTENTION),
+    ("RuntimeError", r"attn_mask dtype", _MASK_OR_NUMBERS),
     ("RuntimeError", r"not implemented for 'Bool'", _NOT_WITH_BOOL),
     (
         "RuntimeError",

@@ -1,4 +1,4 @@
-"""Figures of the lessons: attention maps that can be seen, printed and read aloud.
+"""Figures of the lessons: maps of weights that can be seen, printed and read aloud.
 
 Each figure is shown with a caption that states the finding and with alternative text; a heat map
 also brings its numbers as a folded text table.
@@ -259,7 +259,7 @@ def heatmap(
     signed: bool = False,
     links: bool = False,
 ) -> None:
-    """Show one attention map with caption, alternative text and a folded text table.
+    """Show one map with caption, alternative text and a folded text table.
 
     Args:
         weights: ``(len(rows), len(columns))``, array or detached tensor.

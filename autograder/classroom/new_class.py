@@ -115,7 +115,7 @@ hold_back = true
 # Seconds of work that one cell, one test and one notebook may take on a processor, MiB of memory
 # for all processes of a notebook, and MiB of its file without large outputs, which are never read.
 # What sleeps is ended after four times as long. A table of an assignment's own, such as
-# [limits."03-scaled-dot-product-attention"], overrides single values.
+# [limits."{first}"], overrides single values.
 [limits]
 {limits}
 

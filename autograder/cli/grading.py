@@ -75,7 +75,7 @@ def _how_options(run: Run) -> Run:
     return told
 
 
-@command(example="spring-class --assignment 02-query-key-value", statuses=_STATUSES)
+@command(example="spring-class --assignment 02-means", statuses=_STATUSES)
 @class_argument
 @assignments_option
 @click.option("--student", multiple=True, metavar="ID", help="only this one; may be given again")

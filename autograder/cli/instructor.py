@@ -216,7 +216,7 @@ def _say(
 
 
 @command(
-    example="spring-class --assignment 02-query-key-value --share 2/10",
+    example="spring-class --assignment 02-means --share 2/10",
     statuses={0: "ended with Ctrl-C; what was saved is in the gradebook"},
 )
 @class_argument

@@ -83,7 +83,7 @@ def _say_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
         author.inputs,
     ],
     context_settings={"show_default": True},
-    help="Build, check and grade the attention course.",
+    help="Build, check and grade a course of Jupyter notebooks.",
 )
 @click.option(
     "--version",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @command(
-    example="attention-course",
+    example="my-course",
     statuses={0: "laid out; JupyterLab was closed", 1: "JupyterLab could not be started"},
 )
 @click.argument("folder", type=PATH, metavar="DIR", help="a new folder, or yours from last time")
@@ -37,7 +37,7 @@ def start(*, folder: Path, no_lab: bool) -> int:
 
 
 @command(
-    example="03-scaled-dot-product-attention",
+    example="my-course",
     statuses={0: "all visible checks pass", 1: "some do not, or a notebook cannot be read"},
 )
 @click.argument(

@@ -1,8 +1,8 @@
 """The course as folders that work alone: with the kit beside each notebook.
 
-``python -m autograder.course.standalone FOLDER`` makes the zip for students that a tag of the
-repository has; ``make release`` makes the rest too. A wheel holds the same course, without the kit,
-which it installs: ``autograder start`` lays it out.
+``python -m autograder.course.standalone FOLDER/NAME.zip`` makes the zip for students that a tag of
+the repository has; ``make release`` makes the rest too. A wheel holds the same course, without the
+kit, which it installs: ``autograder start`` lays it out.
 """
 
 from __future__ import annotations
@@ -17,9 +17,6 @@ import lesson_kit
 from autograder.course.release import read_manifest, record_release, release_in, released_files
 from autograder.errors import WrongUse
 from lesson_kit.course_progress import lesson_notebooks
-
-#: The folder in the zip, and the zip's own name.
-NAME = "attention-course"
 
 #: The folder in the installed package that setup.py makes of course/.
 IN_WHEEL = "student_course"
@@ -76,13 +73,13 @@ def lay_out(course: Path, into: Path) -> None:
     record_release(into)
 
 
-def zipped(course: Path, folder: Path) -> Path:
-    """Make a zip of :func:`lay_out` in ``folder``."""
-    folder.mkdir(parents=True, exist_ok=True)
+def zipped(course: Path, path: Path) -> None:
+    """Make a zip of :func:`lay_out`, whose one folder is called as the zip."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
-        lay_out(course, Path(scratch, NAME))
-        return Path(shutil.make_archive(str(folder / NAME), "zip", scratch, NAME))
+        lay_out(course, Path(scratch, path.stem))
+        shutil.make_archive(str(path.with_suffix("")), "zip", scratch, path.stem)
 
 
 if __name__ == "__main__":
-    print(zipped(Path("course"), Path(sys.argv[1])))
+    zipped(Path("course"), Path(sys.argv[1]))

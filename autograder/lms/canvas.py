@@ -116,7 +116,7 @@ def _identity(table: Table, named: int) -> list[int]:
 
 
 def _title(folder: ClassFolder, name: str) -> str:
-    title = re.sub(r"^\d+\. ", "", folder.bundle(name).title)  # "3. Attention" in the heading
+    title = re.sub(r"^\d+\. ", "", folder.bundle(name).title)  # "3. Means" in the heading
     return folder.export_columns.get(name, title)
 
 

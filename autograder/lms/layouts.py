@@ -22,7 +22,7 @@ import yaml
 from autograder.errors import WrongUse
 from autograder.text import plain_line
 
-#: ``Ada Lovelace_1234567_assignsubmission_file_/attention.ipynb``; older: no folder. What a student
+#: ``Ada Lovelace_1234567_assignsubmission_file_/means.ipynb``; older: no folder. What a student
 #: may choose can hold such words too: of a folder the last ones are Moodle's, before a file's name
 #: the first.
 _MOODLE_ENDS = r"_assignsubmission_(?:file|onlinetext)_?"
@@ -32,15 +32,15 @@ MOODLE = re.compile(
     # A team of those who are in none: it has no number.
     rf"|^(?:.*?/)??(?P<team_folder>(?P<team>[^/]+?){_MOODLE_ENDS})/?(?P<team_file>[^/].*)$"
 )
-#: ``lovelaceada_LATE_12345_678910_attention-1.ipynb``; LATE and -1 only where it is so. A name may
+#: ``lovelaceada_LATE_12345_678910_means-1.ipynb``; LATE and -1 only where it is so. A name may
 #: hold underscores and numbers, and so may a file's; see :func:`readings`.
 CANVAS = re.compile(
     r"^(?:.*/)?(?P<name>[^/]+)_(?:(?P<late>LATE)_)?(?P<lms_id>[0-9]+)_(?P<submission>[0-9]+)_"
     r"(?P<file_id>[^/]+)$"
 )
-#: ``submission_123456789/attention.ipynb``, with a submission_metadata.yml beside the folders.
+#: ``submission_123456789/means.ipynb``, with a submission_metadata.yml beside the folders.
 GRADESCOPE = re.compile(r"^(?:.*?/)??(?P<submission>submission_[0-9]+)/(?P<file_id>.+)$")
-#: ``ada/01-attention/attention.ipynb``: nbgrader's own.
+#: ``ada/01-means/means.ipynb``: nbgrader's own.
 PLAIN = re.compile(r"^(?:.*/)?(?P<student_id>[^/]+)/(?P<assignment>[^/]+)/(?P<file_id>[^/]+)$")
 
 METADATA = "submission_metadata.yml"

@@ -20,6 +20,8 @@ from autograder.course.lessons import Course
 from autograder.course.release import MANIFEST_FILE, read_manifest, record_release, release_in
 from autograder.notebooks import is_answer, is_test, is_written
 from lesson_kit.course_progress import (
+    FORMER,
+    LESSON,
     as_table,
     has_code,
     is_begun,
@@ -99,7 +101,7 @@ def test_progress_is_what_was_saved(course: Path) -> None:
     assert (one.title, one.minutes, one.needs) == (
         "01 Tiny",
         "5",
-        "Python, NumPy and a little torch",
+        "Python",
     )
     assert as_table([one]).startswith("**Go on with [01 Tiny](01-tiny/tiny.ipynb).**\n")
     assert "| 2 of 4 | ●○○○○ 1 of 3 |" in as_table([one])
@@ -149,8 +151,11 @@ def test_what_a_lesson_is_comes_from_metadata_and_not_from_its_text(course: Path
     one = progress_of(course / TINY)
     assert (one.title, one.minutes) == ("01 Tiny", "5")
     assert one.about == "Doubling, and what can be built on it."
+    notebook.metadata[FORMER] = notebook.metadata.pop(LESSON)
+    nbformat.write(notebook, course / TINY)
+    assert progress_of(course / TINY) == one
     for damaged in ("text", {"minutes": None}, None):
-        notebook.metadata["attention_course"] = damaged
+        notebook.metadata[FORMER] = damaged
         nbformat.write(notebook, course / TINY)
         one = progress_of(course / TINY)
         assert not one.problem and one.exercises == 4

@@ -10,7 +10,7 @@ from importlinter.cli import lint_imports
 
 from autograder.box import imports
 
-from ..conftest import ROOT
+from ..conftest import COURSE, ROOT
 
 PACKAGE, KIT = ROOT / "autograder", ROOT / "lesson_kit"
 MODULES = sorted([*PACKAGE.rglob("*.py"), *KIT.glob("*.py")])
@@ -27,6 +27,14 @@ LONG_FOR_A_REASON = {
     "autograder/grade/grading.py grade": "the steps of grading, in order",
     "autograder/lms/moodle.py moodle": "a list of columns, and what is refused",
     "autograder/marking/grade_class.py grade_class": "the steps of grading a class, in order",
+}
+
+DISTRIBUTION = "attention-course-autograder"
+LESSONS = "|".join(lesson.folder for lesson in COURSE.lessons)
+#: Modules that name attention all the same, each with the reason.
+NAMES_ATTENTION = {
+    "lesson_kit/chat_model.py": "keys of the format that a published model is in",
+    "lesson_kit/course_progress.py": "a key in notebooks that were handed out before",
 }
 
 
@@ -49,6 +57,17 @@ def test_the_kits_public_face_is_what_lessons_import() -> None:
     imported = {name for text in sources for name in re.findall(r"lesson_kit\.(\w+)", text)}
     said = set(re.findall(r":mod:`\.(\w+)`", (KIT / "__init__.py").read_text(encoding="utf-8")))
     assert imported <= said
+
+
+def test_only_lessons_know_what_the_course_is_about() -> None:
+    """The engine grades any course; where attention is named, it says why."""
+    named = {}
+    for path in (path for folder in (PACKAGE, KIT) for path in folder.rglob("*.*")):
+        if path.suffix in (".py", ".j2", ".js", ".css"):
+            text = path.read_text(encoding="utf-8").replace(DISTRIBUTION, "")
+            words = re.findall(rf"attention|{LESSONS}", text, re.I)
+            named |= {path.relative_to(ROOT).as_posix(): set(words)} if words else {}
+    assert named.keys() == NAMES_ATTENTION.keys()
 
 
 def test_few_modules_stand_outside_packages() -> None:
