@@ -147,9 +147,9 @@ def _catalogue(lesson: Lesson, chosen: Sequence[str]) -> Iterator[str]:
             sum(alternative.exercise == exercise for alternative in right),
         )
         if counts[0] < _LEAST_WRONG:
-            yield f"{exercise}: {counts[0]} misconceptions; add some to misconceptions.py"
+            yield f"{exercise}: {counts[0]} of {_LEAST_WRONG} misconceptions in misconceptions.py"
         if counts[1] < _LEAST_RIGHT:
-            yield f"{exercise}: {counts[1]} alternatives; add some to alternatives.py"
+            yield f"{exercise}: {counts[1]} of {_LEAST_RIGHT} alternatives in alternatives.py"
         if exercise not in hidden:
             yield f"{exercise}: no hidden test; add a cell test_{exercise}_<aspect>"
     for misconception in wrong:

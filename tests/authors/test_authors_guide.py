@@ -5,37 +5,64 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from autograder.authors.trial import trial
+import pytest
+
+from autograder.cli.main import main
+from autograder.course.implementations import misconceptions
 from autograder.course.lessons import Course
-from autograder.diagnose.catalogue import mistakes
-from autograder.diagnose.matrix import Matrix
 
 from ..conftest import ROOT
 from ..tiny import COURSE_TOML
 
+EXAMPLE = (ROOT / "lessons" / "README.md").read_text("utf-8").partition("## A worked example")[2]
 SETUP = (
     '# %% tags=["setup"]\nimport numpy as np\n'
     "from lesson_kit.checks import assert_close, assert_equal, check_rng, checks_passed, probe\n\n"
 )
 
 
-def test_the_worked_example_is_an_exercise(tmp_path: Path) -> None:
-    guide = (ROOT / "lessons" / "README.md").read_text(encoding="utf-8")
-    example = guide.partition("## A worked example")[2]
-    cells, catalogue = re.findall(r"```python\n(.*?)```", example, re.S)
-    wrong, right = catalogue.split("@alternative")
-    lesson = tmp_path / "lessons" / "01-tiny"
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A course whose one exercise is the worked example."""
+    folder = tmp_path_factory.mktemp("guide")
+    cells, catalogue = re.findall(r"```python\n(.*?)```", EXAMPLE, re.S)
+    wrong, *right = catalogue.split("@alternative")
+    lesson = folder / "lessons" / "01-tiny"
     lesson.mkdir(parents=True)
-    (tmp_path / "lessons" / "course.toml").write_text(COURSE_TOML)
+    (folder / "lessons" / "course.toml").write_text(COURSE_TOML)
     (lesson / "tiny.py").write_text(SETUP + cells)
-    head = "import numpy as np\nfrom autograder.course.implementations import "
-    head += "alternative, exercise, wrong\n"
+    head = "from autograder.course.implementations import alternative, exercise, wrong\n"
     (lesson / "misconceptions.py").write_text(head + wrong)
-    (lesson / "alternatives.py").write_text(head + "@alternative" + right)
-    made = Course.load(tmp_path).lesson("01")
+    (lesson / "alternatives.py").write_text("@alternative".join([head, *right]))
+    answers = folder / "DIR" / "01-tiny" / "centre"
+    answers.mkdir(parents=True)
+    (answers / "mine.py").write_text("# takes all away\ndef centre(x):\n    return x - x\n")
+    return folder
+
+
+def test_the_worked_example_is_an_exercise(course: Path) -> None:
+    made = Course.load(course).lesson("01")
     assert list(made.exercises) == ["centre"]
     assert list(made.tests) == ["test_centre", "test_centre_inputs"]
-    with Matrix(made) as matrix:
-        assert trial(matrix, "centre").complaints == []
-        known = mistakes(matrix, "centre", 1)
-    assert [one.name for one in known if any(one.seen.values())] == ["mean_of_everything"]
+    names = [entry.name for entry in misconceptions(made)]
+    assert names == ["mean_of_everything", "mean_of_columns", "median", "in_place"]
+
+
+COMMANDS = re.findall(r"^\| `autograder (.*?)` \|", EXAMPLE, re.M)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_worked_example_passes_every_command_below_it(
+    command: str,
+    course: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(course)
+    assert main(command.replace("02", "01").split()) == 0, capsys.readouterr().out
+    if command.startswith("measure answers"):
+        assert "mine" in capsys.readouterr().out
+
+
+def test_the_table_of_commands_was_read() -> None:
+    assert len(COMMANDS) == 8
