@@ -187,6 +187,8 @@ def new_class(
     """
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise ClassError(f"{root} exists and is not empty; choose a new folder for the class")
+    if not course.lessons:
+        raise ClassError(f"{course.title} has no lesson that is finished; remove a draft = true")
     (root / "source").mkdir(parents=True)
     (root / "submitted").mkdir()
     (root / "nbgrader_config.py").write_text(

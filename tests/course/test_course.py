@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from autograder.classroom.folder import ClassError
+from autograder.classroom.new_class import new_class
 from autograder.course.implementations import alternatives
 from autograder.course.lessons import Course, LessonError
 from autograder.diagnose.matrix import Matrix
@@ -180,6 +182,9 @@ def test_a_draft_can_be_tried_and_is_in_no_build(tmp_path: Path) -> None:
     course = Course.load(tmp_path)
     assert course.lessons == ()
     assert course.lesson("01").folder == "01-tiny"
+    with pytest.raises(ClassError, match="no lesson that is finished"):
+        new_class(course, tmp_path / "class")
+    assert not (tmp_path / "class").exists()
 
 
 def test_classes_of_one_name_are_told_apart(tmp_path: Path) -> None:
