@@ -6,6 +6,7 @@ author writes over it.
 
 from __future__ import annotations
 
+import keyword
 import re
 import shutil
 from pathlib import Path
@@ -68,7 +69,8 @@ def new_lesson(course: Course, name: str) -> Path:
         NewCourseError: it is no name for a lesson, or the course has one of that name; nothing is
             touched.
     """
-    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
+    taken = {"misconceptions", "alternatives", *keyword.kwlist}
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) or name in taken:
         raise NewCourseError(
             f"{name!r} is no name for a lesson; write it in small letters with hyphens, without "
             "its number, such as weighted-mean"

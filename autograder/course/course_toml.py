@@ -93,7 +93,7 @@ def _lesson(entry: dict[str, Any], above: list[str]) -> LessonText:
             there = ", ".join(above) or "none, so that it is []"
             raise WrongCourseToml(f"{where}needs {name!r}, no lesson above it; there are {there}")
     notebook = _words(where, entry, "notebook", re.sub(r"^\d+-", "", folder).replace("-", "_"))
-    if not notebook.isidentifier():
+    if not notebook.isidentifier() or notebook in ("misconceptions", "alternatives"):
         raise WrongCourseToml(f"{where}notebook {notebook!r} is no name; write it as my_notebook")
     title, about = _words(where, entry, "title"), _words(where, entry, "about")
     return LessonText(folder, title, minutes, tuple(needs), about, draft, notebook)

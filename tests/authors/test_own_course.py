@@ -108,6 +108,8 @@ def test_a_new_lesson_is_called_as_it_is_named_everywhere(tmp_path: Path) -> Non
     [
         ("Weighted mean", "is no name for a lesson"),
         ("02-weighted", "without its number, such as weighted-mean"),
+        ("lambda", "is no name for a lesson"),
+        ("alternatives", "is no name for a lesson"),
         ("standard-scores", "the course has a lesson 'standard-scores'"),
         ("left-over", "is there and not in course.toml"),
     ],

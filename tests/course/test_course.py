@@ -145,6 +145,7 @@ SECOND = COURSE_TOML.partition("[[lesson]]")[2].replace("01-a", "02-b").replace(
         ("needs = []", 'needs = ""', "needs should be a list of folders"),
         ('"About."', '"About."\ndraft = "no"', "draft should be true or false, without quotes"),
         ('"About."', '"About."\nnotebook = "a.ipynb"', "notebook 'a.ipynb' is no name"),
+        ('"About."', '"About."\nnotebook = "alternatives"', "notebook 'alternatives' is no name"),
     ],
 )
 def test_slips_in_course_toml(old: str, slip: str, says: str, tmp_path: Path) -> None:
