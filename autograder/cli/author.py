@@ -1,4 +1,7 @@
-"""The commands of who writes lessons, from new-course to measure."""
+"""The commands of who writes lessons: build, lint, trial, measure, inputs.
+
+Those with which a course begins are in :mod:`autograder.cli.beginning`.
+"""
 
 from __future__ import annotations
 
@@ -27,39 +30,6 @@ from autograder.errors import WrongUse
 
 if TYPE_CHECKING:
     from autograder.course.lessons import Lesson
-
-
-@command(example="my-course", statuses={0: "made"})
-@click.argument("folder", type=PATH, metavar="DIR", help="the folder to make")
-def new_course(*, folder: Path) -> int:
-    """Make a course of your own to begin with.
-
-    It has one lesson on another subject, with one exercise, known mistakes and alternatives, which
-    can be built, tried and graded at once. Write over it.
-    """
-    from autograder.authors.new_course import new_course as make
-
-    [lesson] = make(folder).lessons
-    print(f"The course is at {folder}; write over {folder}/lessons/{lesson.folder}/.")
-    print("There `autograder build` makes what students get, and `autograder trial` tries it.")
-    return 0
-
-
-@command(example="weighted-mean", statuses={0: "made"})
-@click.argument("name", metavar="NAME", help="of the lesson, without a number")
-@course_option
-def new_lesson(*, name: str, course: Path | None) -> int:
-    """Add a lesson to a course, to write over.
-
-    It has one exercise, called as the lesson is, with known mistakes and alternatives, and becomes
-    the last lesson in course.toml.
-    """
-    from autograder.authors.new_course import new_lesson as make
-
-    made = make(course_at(course), name)
-    print(f"The lesson is at {made}, and in course.toml.")
-    print(f"Write it, then run: autograder build --lesson {made.name.partition('-')[0]}")
-    return 0
 
 
 @command(example="--lesson 03", statuses={0: "made"})

@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 
 from autograder.box.sandbox import NoSandbox
-from autograder.cli import author, exporting, grading, instructor, reporting, student
+from autograder.cli import author, beginning, exporting, grading, instructor, reporting, student
 from autograder.cli.options import NO_SANDBOX, WRONG_USE, Group
 from autograder.cli.version import version
 from autograder.errors import WrongUse
@@ -74,8 +74,9 @@ def _say_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
         reporting.report,
         exporting.export,
         grading.doctor,
-        author.new_course,
-        author.new_lesson,
+        beginning.new_course,
+        beginning.new_lesson,
+        beginning.import_nbgrader,
         author.build,
         author.lint,
         author.trial,

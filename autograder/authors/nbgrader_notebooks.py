@@ -1,0 +1,249 @@
+"""nbgrader's source notebooks as lessons of a course, whose tests run apart from students' code.
+
+Nothing is known of mistakes, and what is asked stays as it is. A test that the notebook's own
+solution does not pass so (it takes a function away, or reads a variable of another cell) is left
+out, and said.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from autograder.course.given_names import given_by, taken_from_elsewhere
+from autograder.course.lessons import Course, Lesson, LessonError
+from autograder.diagnose.diagnosis import DIAGNOSIS_SEED
+from autograder.diagnose.plain_run import PlainRun, told
+from autograder.errors import WrongUse
+from autograder.files import write_whole
+from autograder.notebooks import grade_id, is_answer, is_test, is_written, nbgrader_metadata
+
+__all__ = ["CannotImport", "import_notebooks"]
+
+#: What only IPython understands. As a comment jupytext would bring it back.
+_MAGIC = re.compile(r"^[%!].*\n?", re.M)
+
+
+class CannotImport(WrongUse):
+    """There is nothing to import, or no place for it; the message says what to do."""
+
+
+class _Unfit(ValueError):
+    """A notebook cannot be graded so; the message says why."""
+
+
+@dataclass
+class _Cell:
+    """A cell as it is written.
+
+    Attributes:
+        header: behind ``# %%``; of a test it is made of what is below.
+        text: of the cell.
+        markdown: whether it is none of code.
+        exercise: that it answers or tests.
+        test: nbgrader's name of a test, or "".
+        points: of a test.
+    """
+
+    header: str
+    text: str
+    markdown: bool = False
+    exercise: str = ""
+    test: str = ""
+    points: float = 0.0
+
+
+@dataclass
+class Imported:
+    """What became of the notebooks: lessons by folder, and what is to be known of each."""
+
+    lessons: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+
+def import_notebooks(source: Path, root: Path) -> Imported:
+    """Make a course of nbgrader's source notebooks, a lesson of each that has tests.
+
+    Args:
+        source: a notebook with its solutions and hidden tests, or a folder with such.
+        root: the folder to make, or an empty one.
+
+    Raises:
+        CannotImport: there is no notebook to import, or ``root`` holds something; nothing is
+            written.
+    """
+    if root.exists() and (not root.is_dir() or any(root.iterdir())):
+        raise CannotImport(f"{root} exists and is not empty; choose a new folder for the course")
+    paths = [source] if source.is_file() else sorted(source.rglob("*.ipynb"))
+    paths = [path for path in paths if ".ipynb_checkpoints" not in path.parts]
+    if not paths:
+        raise CannotImport(f"{source} holds no notebook; name nbgrader's source folder")
+    made = Imported()
+    entries = [f'title = "{_word(source.resolve().stem)}"']
+    for path in paths:
+        called = path.relative_to(source) if source.is_dir() else path.name
+        name = f"{len(made.lessons) + 1:02d}-{_word(path.stem).replace('_', '-')}"
+        entry = f'\n[[lesson]]\nfolder = "{name}"\ntitle = "{_word(path.stem)}"\nminutes = 60\n'
+        entry += 'needs = []\nabout = "What it is about, in a sentence."'
+        write_whole(root / "lessons" / "course.toml", "\n".join([*entries, entry, ""]))
+        try:
+            for text in _imported(path, root, name):
+                made.remarks.append(f"{called}: {text}")
+        except (_Unfit, LessonError) as error:
+            shutil.rmtree(root / "lessons" / name, ignore_errors=True)
+            made.remarks.append(f"{called}: left out: {error}")
+        else:
+            made.lessons.append(name)
+            entries.append(entry)
+    if not made.lessons:
+        shutil.rmtree(root)
+        raise CannotImport("no notebook could be imported; " + "; ".join(made.remarks))
+    write_whole(root / "lessons" / "course.toml", "\n".join([*entries, ""]))
+    return made
+
+
+def _imported(path: Path, root: Path, name: str) -> Iterator[str]:
+    """Write a notebook as the lesson of that name; what of it had to be left out."""
+    try:
+        notebook = nbformat.read(path, as_version=4)
+    except Exception as error:
+        raise _Unfit(f"it cannot be read: {error}") from None
+    cells, remarks = _converted(notebook)
+    yield from remarks
+    if not any(cell.test for cell in cells):
+        raise _Unfit("it has no tests, so that a person grades it")
+    for cell, why in _that_read_other_cells(cells):
+        cells.remove(cell)
+        yield _left_out(cell, why)
+    folder = root / "lessons" / name
+    _write(folder, cells)
+    lesson = Course.load(root).lesson(name)
+    with PlainRun(lesson) as run:
+        for stopped, says in run.stopped.items():
+            yield f"{stopped}: the solved notebook stops here: {says}"
+        solved = run.errors({}, DIAGNOSIS_SEED, as_graded=True)
+        untouched = run.errors(_stubs(lesson), DIAGNOSIS_SEED, as_graded=True)
+    for test, cell in zip(solved, [cell for cell in cells if cell.test]):
+        failed = solved[test]
+        if failed is not None:
+            cells.remove(cell)
+            yield _left_out(cell, f"the solution does not pass it: {told(failed)}")
+        elif untouched[test] is None:
+            cells.remove(cell)
+            yield _left_out(cell, "it passes where nothing was written")
+    _write(folder, cells)
+    _ = Course.load(root).lesson(name).notebook  # refuses an exercise that has no test left
+
+
+def _stubs(lesson: Lesson) -> dict[str, str]:
+    """The answers of a notebook in which nothing was written."""
+    stub = "def {0}(*args, **kwargs):\n    raise NotImplementedError()\n"
+    return {name: stub.format(name) for name in lesson.exercises}
+
+
+def _left_out(cell: _Cell, why: str) -> str:
+    return (
+        f"the test {cell.test} ({cell.points:g} points) is left out: {why}. A test runs apart from "
+        "the student's code"
+    )
+
+
+def _converted(notebook: NotebookNode) -> tuple[list[_Cell], list[str]]:
+    """The cells of a notebook as they are written, and what could not be taken over."""
+    cells: list[_Cell] = []
+    remarks: list[str] = []
+    imports: dict[str, str] = {}
+    tests = "\n".join(cell.source for cell in notebook.cells if is_test(cell))
+    for cell in notebook.cells:
+        name, ours = grade_id(cell), nbgrader_metadata(cell)
+        text, markdown = cell.source, cell.cell_type != "code"
+        text = text if markdown else _MAGIC.sub("", text)
+        if is_answer(cell):
+            bound = _bound(text, name)
+            exercise = next((one for one in bound if re.search(rf"\b{one}\b", tests)), bound[-1])
+            cells.append(_Cell(f'answer="{exercise}"', text, exercise=exercise))
+        elif is_test(cell) and not markdown:
+            there = _answers(cells)
+            asked = [one for one in there if one in taken_from_elsewhere(text)] or there
+            if not asked:
+                raise _Unfit(f"the test {name} stands above all answers")
+            points = float(ours.get("points", 0))
+            cells.append(_Cell("", text, exercise=asked[-1], test=name, points=points))
+        elif is_written(cell) and markdown:
+            header = f'written="{_word(name)}" points={ours.get("points", 0)}'
+            cells.append(_Cell(header, _as_solution(text), markdown=True))
+        elif is_written(cell) or ours.get("task"):
+            remarks.append(f"{name} is code or a task that a person grades; it is left out")
+        else:
+            imports |= {} if markdown else _imports(text)
+            cells.append(_Cell("", text, markdown=markdown))
+    setup = "\n".join(dict.fromkeys(imports.values())) or "import math"
+    return [_Cell('tags=["setup"]', setup), *cells], remarks
+
+
+def _answers(cells: list[_Cell]) -> list[str]:
+    return [cell.exercise for cell in cells if cell.exercise and not cell.test]
+
+
+def _bound(text: str, name: str) -> list[str]:
+    """The names that an answer gives."""
+    try:
+        given = given_by(text)
+    except SyntaxError as error:
+        raise _Unfit(f"the answer {name} is not valid Python: {error}") from None
+    bound = [one for one, line in given.items() if not line.startswith(("import ", "from "))]
+    if not bound:
+        raise _Unfit(f"the answer {name} defines nothing that a test could call")
+    return bound
+
+
+def _imports(text: str) -> dict[str, str]:
+    try:
+        given = given_by(text)
+    except SyntaxError as error:
+        raise _Unfit(f"a cell is not valid Python: {error}") from None
+    return {name: line for name, line in given.items() if line.startswith(("import ", "from "))}
+
+
+def _as_solution(text: str) -> str:
+    """A model answer between the marks of a solution."""
+    marked = "### BEGIN SOLUTION" in text
+    return text if marked else f"### BEGIN SOLUTION\n{text}\n### END SOLUTION"
+
+
+def _that_read_other_cells(cells: list[_Cell]) -> list[tuple[_Cell, str]]:
+    """The tests that read names which are neither exercises nor imported, with what they read."""
+    known = {*given_by(cells[0].text), *_answers(cells)}
+    read = [(cell, sorted(taken_from_elsewhere(cell.text) - known)) for cell in cells if cell.test]
+    return [(cell, f"it reads {', '.join(names)} of other cells") for cell, names in read if names]
+
+
+def _write(folder: Path, cells: list[_Cell]) -> None:
+    """Write a lesson's three files."""
+    first: set[str] = set()
+    parts: list[str] = []
+    for cell in cells:
+        header = cell.header
+        if cell.test:
+            aspect = "" if cell.exercise not in first else f"_{_word(cell.test)}"
+            first.add(cell.exercise)
+            header = f'check="{cell.exercise}{aspect}" points={cell.points:g}'
+        kind = "# %% [markdown] " if cell.markdown else "# %% "
+        text = re.sub(r"^", "# ", cell.text, flags=re.M) if cell.markdown else cell.text
+        parts.append(f"{kind}{header}".rstrip() + f"\n{text}\n")
+    name = re.sub(r"^\d+-", "", folder.name).replace("-", "_")
+    write_whole(folder / f"{name}.py", "\n".join(parts))
+    for empty in ("misconceptions.py", "alternatives.py"):
+        write_whole(folder / empty, "")
+
+
+def _word(text: str) -> str:
+    """A text as a name: what is neither letter nor digit is an underscore."""
+    word = re.sub(r"\W+", "_", text).strip("_").lower()
+    return word if word[:1].isalpha() else f"n{word}"
