@@ -7,10 +7,12 @@ out, and said.
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
 import nbformat
@@ -27,7 +29,7 @@ from autograder.notebooks import grade_id, is_answer, is_test, is_written, nbgra
 __all__ = ["CannotImport", "import_notebooks"]
 
 #: What only IPython understands. As a comment jupytext would bring it back.
-_MAGIC = re.compile(r"^[%!].*\n?", re.M)
+_MAGIC = re.compile(r"^[ \t]*[%!?].*\n?|^[\w.]+\?+[ \t]*\n?", re.M)
 
 
 class CannotImport(WrongUse):
@@ -125,10 +127,12 @@ def _imported(path: Path, root: Path, name: str) -> Iterator[str]:
     _write(folder, cells)
     lesson = Course.load(root).lesson(name)
     with PlainRun(lesson) as run:
-        for stopped, says in run.stopped.items():
-            yield f"{stopped}: the solved notebook stops here: {says}"
+        stopped = run.stopped
         solved = run.errors({}, DIAGNOSIS_SEED, as_graded=True)
         untouched = run.errors(_stubs(lesson), DIAGNOSIS_SEED, as_graded=True)
+    for cell in [cell for cell in cells if _called(cell) in stopped and not cell.exercise]:
+        cells.remove(cell)
+        yield f"{_called(cell)} is left out: it stops with {stopped[_called(cell)]}"
     for test, cell in zip(solved, [cell for cell in cells if cell.test]):
         failed = solved[test]
         if failed is not None:
@@ -138,7 +142,11 @@ def _imported(path: Path, root: Path, name: str) -> Iterator[str]:
             cells.remove(cell)
             yield _left_out(cell, "it passes where nothing was written")
     _write(folder, cells)
-    _ = Course.load(root).lesson(name).notebook  # refuses an exercise that has no test left
+
+
+def _called(cell: _Cell) -> str:
+    """A cell that is no answer and no test, as :class:`PlainRun` calls it."""
+    return f"cell {cell.text.partition(chr(10))[0]}"
 
 
 def _stubs(lesson: Lesson) -> dict[str, str]:
@@ -166,11 +174,14 @@ def _converted(notebook: NotebookNode) -> tuple[list[_Cell], list[str]]:
         text = text if markdown else _MAGIC.sub("", text)
         if is_answer(cell):
             bound = _bound(text, name)
-            exercise = next((one for one in bound if re.search(rf"\b{one}\b", tests)), bound[-1])
+            asked = [given for given in bound if re.search(rf"\b{given}\b", tests)]
+            exercise = (asked or bound[-1:])[0]
             cells.append(_Cell(f'answer="{exercise}"', text, exercise=exercise))
+        elif not markdown and not _is_python(text):
+            remarks.append(f"the cell {text.strip().splitlines()[0]} is left out: no Python")
         elif is_test(cell) and not markdown:
-            there = _answers(cells)
-            asked = [one for one in there if one in taken_from_elsewhere(text)] or there
+            used = taken_from_elsewhere(text)
+            asked = [given for given in _answers(cells) if given in used] or _answers(cells)
             if not asked:
                 raise _Unfit(f"the test {name} stands above all answers")
             points = float(ours.get("points", 0))
@@ -180,9 +191,10 @@ def _converted(notebook: NotebookNode) -> tuple[list[_Cell], list[str]]:
             cells.append(_Cell(header, _as_solution(text), markdown=True))
         elif is_written(cell) or ours.get("task"):
             remarks.append(f"{name} is code or a task that a person grades; it is left out")
-        else:
-            imports |= {} if markdown else _imports(text)
+        elif text.strip():
             cells.append(_Cell("", text, markdown=markdown))
+        if not markdown and _is_python(text) and not is_answer(cell):
+            imports |= _imports(text)
     setup = "\n".join(dict.fromkeys(imports.values())) or "import math"
     return [_Cell('tags=["setup"]', setup), *cells], remarks
 
@@ -197,18 +209,28 @@ def _bound(text: str, name: str) -> list[str]:
         given = given_by(text)
     except SyntaxError as error:
         raise _Unfit(f"the answer {name} is not valid Python: {error}") from None
-    bound = [one for one, line in given.items() if not line.startswith(("import ", "from "))]
+    bound = [known for known, line in given.items() if not line.startswith(("import ", "from "))]
     if not bound:
         raise _Unfit(f"the answer {name} defines nothing that a test could call")
     return bound
 
 
-def _imports(text: str) -> dict[str, str]:
+def _is_python(text: str) -> bool:
     try:
-        given = given_by(text)
-    except SyntaxError as error:
-        raise _Unfit(f"a cell is not valid Python: {error}") from None
-    return {name: line for name, line in given.items() if line.startswith(("import ", "from "))}
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
+
+
+def _imports(text: str) -> dict[str, str]:
+    """The imports of a cell, by name; without those of what is not installed here."""
+    imports: dict[str, str] = {}
+    for name, line in given_by(text).items():
+        if line.startswith(("import ", "from ")):
+            library = line.split()[1].partition(".")[0]
+            imports |= {name: line} if library and find_spec(library) else {}
+    return imports
 
 
 def _as_solution(text: str) -> str:
@@ -225,8 +247,16 @@ def _that_read_other_cells(cells: list[_Cell]) -> list[tuple[_Cell, str]]:
 
 
 def _write(folder: Path, cells: list[_Cell]) -> None:
-    """Write a lesson's three files."""
+    """Write a lesson's three files.
+
+    Raises:
+        _Unfit: an exercise has no test.
+    """
     first: set[str] = set()
+    tested = {cell.exercise for cell in cells if cell.test}
+    for exercise in _answers(cells):
+        if exercise not in tested:
+            raise _Unfit(f"no test of {exercise} could be taken over")
     parts: list[str] = []
     for cell in cells:
         header = cell.header

@@ -46,8 +46,12 @@ CELLS = (
     ),
     cell("reads", "assert mean([factor]) == 2", 1),
     cell("nothing", "import math\nassert math", 1),
+    nbformat.v4.new_code_cell("not_there"),
+    nbformat.v4.new_code_cell("# help:\n?mean"),
+    nbformat.v4.new_code_cell("a b"),
     cell("q2", "def doubled(x):\n" + solution("return 2 * mean([x])")),
-    cell("test-doubled", "assert doubled(4) == 8", 1),
+    cell("test-doubled", "from math import isclose\nassert isclose(doubled(4), 8)", 1),
+    cell("test-half", "assert isclose(doubled(0.5), 1)", 1),
     cell("by hand", "print(mean([1]))", 4, solution=True),
 )
 
@@ -69,14 +73,16 @@ def test_a_notebook_is_graded_at_once(tmp_path: Path) -> None:
     made = import_notebooks(path.parent.parent, tmp_path / "mine")
     assert made.lessons == ["01-problem-1"]
     told = "\n".join(made.remarks)
-    assert told.count("\n") == 2
+    assert told.count("\n") == 4
+    assert "the cell a b is left out: no Python" in told
     assert "ps1/Problem 1.ipynb: by hand is code or a task that a person grades" in told
     assert "the test reads (1 points) is left out: it reads factor of other cells" in told
     assert "the test nothing (1 points) is left out: it passes where nothing was written" in told
+    assert "cell not_there is left out: it stops with NameError" in told
     bundle = bundle_of(tmp_path / "mine", tmp_path / "bundle")
-    assert points(graded(bundle, notebook_with(bundle))) == {"mean": 5.0, "doubled": 1.0}
+    assert points(graded(bundle, notebook_with(bundle))) == {"mean": 5.0, "doubled": 2.0}
     wrong = {"mean": "def mean(x):\n    return sum(x) / 2\n"}
-    assert points(graded(bundle, notebook_with(bundle, wrong))) == {"mean": 2.0, "doubled": 1.0}
+    assert points(graded(bundle, notebook_with(bundle, wrong))) == {"mean": 2.0, "doubled": 2.0}
     unwritten = {
         name: f"def {name}(x):\n    raise NotImplementedError()\n" for name in bundle.exercises
     }
@@ -103,7 +109,14 @@ def test_nbgraders_own_example(tmp_path: Path) -> None:
         ((cell("t", "assert f()", 1),), "the test t stands above all answers"),
         ((cell("q", "1 + 1"), cell("t", "assert True", 1)), "the answer q defines nothing"),
         ((cell("q", "def f(:"), cell("t", "assert f()", 1)), "the answer q is not valid Python"),
-        ((cell("q", "def f(): pass"), cell("t", "assert f() == 3", 1)), "exercise 'f' has no test"),
+        (
+            (cell("q", "def f(): pass"), cell("t", "assert f(:", 1)),
+            r"the cell assert f\(: is left out: no Python",
+        ),
+        (
+            (cell("q", "def f(): pass"), cell("t", "assert f() == 3", 1)),
+            "no test of f could be taken over",
+        ),
     ],
 )
 def test_a_notebook_that_cannot_be_graded_so(
