@@ -195,9 +195,9 @@ def permutation_error(attention, X, permutation):
 
 @alternative("permutation_error", "permutation_matrix")
 def permutation_error(attention, X, permutation):
-    P = np.eye(X.shape[-2])[list(permutation)]
+    P = np.eye(X.shape[-2], dtype=X.dtype)[list(permutation)]
     difference = attention(P @ X)[0] - P @ attention(X)[0]
-    return float(np.linalg.norm(difference.ravel(), ord=np.inf))
+    return np.linalg.norm(difference.ravel(), ord=np.inf)  # a float of NumPy's, in X's precision
 
 
 @alternative("permutation_error", "loop_over_rows")
@@ -227,7 +227,8 @@ def attention_cost(n, d_k, d_v):
 @alternative("attention_cost", "product_of_shapes")
 def attention_cost(n, d_k, d_v):
     first, second = (n, d_k, n), (n, n, d_v)
-    return dict(multiply_adds=math.prod(first) + math.prod(second), score_entries=math.prod((n, n)))
+    multiply_adds = np.prod(first) + np.prod(second)
+    return dict(multiply_adds=int(multiply_adds), score_entries=int(np.prod((n, n))))
 
 
 @alternative("attention_cost", "sum_over_words")
