@@ -223,8 +223,8 @@ def align(weights, source_tokens):
 
 @alternative("align", "stable_sort")
 def align(weights, source_tokens):
-    array = np.array(weights.data if isinstance(weights, torch.Tensor) else weights, dtype=float)
-    order = np.argsort(-array.mean(0), axis=-1, kind="stable")
+    array = np.asarray(weights.data if isinstance(weights, torch.Tensor) else weights)
+    order = np.argsort(-sum(array), axis=-1, kind="stable")
     return [source_tokens[i] for i in order[:, 0].tolist()]
 
 
