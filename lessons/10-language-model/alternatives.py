@@ -78,6 +78,18 @@ def next_token_loss(logits, tokens, keep=None):
     return torch.stack(losses).mean()
 
 
+@alternative("next_token_loss", "all_losses_then_those_kept")
+def next_token_loss(logits, tokens, keep=None):
+    if tokens.shape[-1] < 2 or (keep is not None and not keep[..., 1:].any()):
+        raise ValueError("no prediction counts")
+    keep = tokens > -math.inf if keep is None else keep
+    shape = torch.broadcast_shapes(logits.shape[:-1], tokens.shape, keep.shape)
+    targets = torch.where(keep, tokens, 0).expand(shape)[..., 1:]
+    guesses = logits.expand(*shape, logits.shape[-1])[..., :-1, :]
+    losses = F.cross_entropy(guesses.flatten(0, -2), targets.flatten(), reduction="none")
+    return losses[keep.expand(shape)[..., 1:].flatten()].mean()
+
+
 @alternative("GPT", "functional_style")
 class GPT(nn.Module):
     def __init__(self, vocab_size, d_model, num_heads, d_ff, num_layers, max_len):

@@ -314,11 +314,13 @@ with exercise("next_token_loss", base=SHORT_LOSS):
     )
 
     wrong(
-        "loss_padding_lifted_to_0",
+        "loss_chosen_after_cross_entropy",
         {
             "return F.cross_entropy(guesses[counted], targets[counted])": """
-                each = guesses.log_softmax(-1).gather(-1, targets.clamp(min=0)[..., None])[..., 0]
-                return -each[counted].mean()
+                each = F.cross_entropy(
+                    guesses.flatten(0, -2), targets.flatten(), reduction="none"
+                )
+                return each[counted.flatten()].mean()
             """,
         },
         "Texts that are filled up with integers of any size, and keep, give an error: for one, an "
