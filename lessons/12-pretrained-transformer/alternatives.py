@@ -2,6 +2,7 @@
 
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from autograder.course.implementations import alternative
 
@@ -141,6 +142,34 @@ def load_block(block, weights, layer):
             raise ValueError(f"{full} is {weights[full].shape}, not {current.shape}")
         state[name] = weights[full]
     block.load_state_dict(state, strict=False)
+
+
+@alternative("load_block", "new_parameters")
+def load_block(block, weights, layer):
+    parts = {
+        "attention.self.query": block.attention.W_q,
+        "attention.self.key": block.attention.W_k,
+        "attention.self.value": block.attention.W_v,
+        "attention.output.dense": block.attention.W_o,
+        "attention.output.LayerNorm": block.norm1,
+        "intermediate.dense": block.feed_forward.linear1,
+        "output.dense": block.feed_forward.linear2,
+        "output.LayerNorm": block.norm2,
+    }
+    found = []
+    for name, part in parts.items():
+        ours = ("gamma", "beta") if name.endswith("LayerNorm") else ("weight", "bias")
+        for own, kind in zip(ours, ("weight", "bias"), strict=True):
+            full = f"encoder.layer.{layer}.{name}.{kind}"
+            if full not in weights:
+                raise KeyError(f"missing: {full}")
+            given, needed = tuple(weights[full].shape), tuple(getattr(part, own).shape)
+            if given != needed:
+                raise ValueError(f"{full}: shape {given}, needed is {needed}")
+            found.append((part, own, weights[full]))
+    for part, own, tensor in found:
+        dtype = getattr(part, own).dtype
+        setattr(part, own, nn.Parameter(tensor.detach().clone().to(dtype)))
 
 
 @alternative("sentence_embedding", "by_matrix_product")

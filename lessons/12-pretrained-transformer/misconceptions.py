@@ -662,23 +662,6 @@ with exercise("load_block"):
     )
 
     wrong(
-        "parameters_replaced",
-        {
-            "target.copy_(sources[name])": """
-                for module in block.modules():
-                    for own, parameter in list(module.named_parameters(recurse=False)):
-                        if parameter is target:
-                            new = sources[name].to(target, copy=True)
-                            setattr(module, own, torch.nn.Parameter(new))
-            """,
-        },
-        "After loading the block has new parameters in place of its old ones. An optimizer that "
-        "was made before still holds the old ones, and trains nothing. Copy numbers into those "
-        "that are there.",
-        seen="a list of inputs that no test had",
-    )
-
-    wrong(
         "by_way_of_float32",
         {"target.copy_(sources[name])": "target.copy_(sources[name].float())"},
         "Digits of float64 weights are lost on their way into a block of float64: for one, they go "

@@ -846,9 +846,9 @@ assert_close(turned, plain, message, against="one after the other in memory")
 # - `block.feed_forward` may be another module than the `FeedForward` of lesson 8, as long as it has
 #   `linear1` and `linear2`, if only as second names of its layers. The block's `eps` and its
 #   activation stay as they are (both checked when graded).
-# - Checked when graded: the block's parameters stay the same objects (an optimizer may hold them),
-#   keep their precision (a float64 block stays float64) and can still be trained; no memory is
-#   shared with `weights`; `weights` is not changed and may hold more names.
+# - Checked when graded: the block's parameters keep their precision (a float64 block stays float64)
+#   and can still be trained; no memory is shared with `weights`; `weights` is not changed and may
+#   hold more names.
 # - A name that is missing is a `KeyError` that says the whole name. A tensor of another shape than
 #   the block's parameter is a `ValueError` that says its published name and **both shapes**, also
 #   where PyTorch would broadcast it silently. In both cases **nothing at all has been copied**:
@@ -1072,13 +1072,13 @@ def run_loaded(weights, layer, x, eps, gelu, second_names=False):
 
 @probe
 def parameters_of(weights, sizes, layer, double):
-    """All by name; a block in evaluation mode, weights whose rows are not side by side."""
+    """A block in evaluation mode, weights whose rows are not side by side."""
     weights = {n: torch.stack([t, t + 1], dim=-1)[..., 0] for n, t in weights.items()}
     block = TransformerBlock(*sizes).eval()
     if double:
         block = block.double()
     try:
-        load_block(block=block, weights=weights, layer=layer)
+        load_block(block, weights, layer)
     except NotImplementedError:
         raise
     except Exception as error:
@@ -1162,7 +1162,7 @@ def compare(layer, eps, gelu, second_names=False):
 with check("layers 0, 1, 10 and 11", points=2):
     for layer in (0, 1, 10, 11):
         compare(layer, None, False)
-with check("other feed-forwards, eps and sizes; arguments by name", points=1):
+with check("other feed-forwards, eps and sizes", points=1):
     compare(3, 0.5, False)
     compare(1, None, True)
     compare(10, 1e-2, True)
@@ -1176,7 +1176,7 @@ with check("other feed-forwards, eps and sizes; arguments by name", points=1):
         ((15, 5, 4), 100, True),
         ((66, 3, 2), 7, False),
         ((2, 1, 130), 0, True),
-        ((6, 2, 6), np.int64(12), False),
+        ((6, 2, 6), 12, False),
     ):
         expected, other = {}, {}
         for name, shape in shapes.items():
@@ -1194,9 +1194,9 @@ with check("other feed-forwards, eps and sizes; arguments by name", points=1):
             other[f"encoder.layer.{layer + 1}.{name}"] = tensor + 1
             other[f"encoder.layer.{layer}1.{name}"] = tensor - 1
         message = (
-            f"load_block(block=..., weights=..., layer={layer}), arguments by name, "
-            f"{'float64' if double else 'float32'}, (d_model, num_heads, d_ff) = {sizes}, "
-            "the block in evaluation mode, weights with gaps in memory: the block should have the 16 tensors of this layer."
+            f"Layer {layer}, weights and block of {'float64' if double else 'float32'}, "
+            f"(d_model, num_heads, d_ff) = {sizes}, the block in evaluation mode, weights with gaps "
+            "in memory: the block should have the 16 tensors of this layer."
         )
         found = parameters_of(other, sizes, layer, double)
         assert_equal(found, expected, message, name="the parameters")
@@ -1206,15 +1206,14 @@ checks_passed("load_block")
 
 # %% check="load_block_memory" points=2
 # Hidden checks of load_block: precision, training, no shared memory, weights unchanged.
+### SIDE CONDITION: counts once another check of load_block passes.
 ### BEGIN HIDDEN TESTS
 @probe
 def after_loading(weights, double):
     block = TransformerBlock(12, 3, 20)
     if double:
         block = block.double()
-    held = dict(block.named_parameters())  # as an optimizer that was made before
     returned = load_block(block, weights, 1)
-    same = {name: p is held.get(name) for name, p in block.named_parameters()}
     values = {name: p.detach().clone() for name, p in block.named_parameters()}
     learns = {name: p.requires_grad and p.is_leaf for name, p in block.named_parameters()}
     kept = {name: tensor.clone() for name, tensor in weights.items()}
@@ -1224,7 +1223,7 @@ def after_loading(weights, double):
     moved = {name: tensor.clone() for name, tensor in weights.items()}
     block(torch.ones(2, 12, dtype=torch.float64 if double else torch.float32))[0].square().sum().backward()
     has_gradient = {name: p.grad is not None for name, p in block.named_parameters()}
-    return returned is None, values, learns, kept, moved, has_gradient, same
+    return returned is None, values, learns, kept, moved, has_gradient
 
 
 shapes = {f"attention.self.{name}.weight": (12, 12) for name in ("query", "key", "value")}
@@ -1278,19 +1277,13 @@ with check("precision: each dtype stays, numbers as in float32, all digits", poi
         exact = {"rtol": 0, "atol": 1e-14, "precise": True}
         phrase = "with the float32 numbers, plus 2 ** -40"
         assert_close(values[name], expected, message, name=name, against=phrase, **exact)
-with check("training goes on", points=0.5, side=True):
+with check("training goes on", points=0.5):
     message = "After loading, all 16 parameters should still be trainable, and get a gradient."
     learns, gradients = run(same)[2], run(same)[5]
     assert_equal(learns, dict.fromkeys(learns, True), message, name="requires_grad, and a leaf")
     assert_equal(len(gradients), 16, message, name="the number of parameters")
     assert_equal(gradients, dict.fromkeys(gradients, True), message, name="has a gradient")
-    message = (
-        "The block's parameters should be the same objects before and after loading, with other "
-        "numbers in them: an optimizer that was made before would train the old ones otherwise."
-    )
-    objects = run(same)[6]
-    assert_equal(objects, dict.fromkeys(objects, True), message, name="the same object")
-with check("no shared memory", points=0.5, side=True):
+with check("no shared memory", points=0.5):
     for which in (same, ("float64", True)):
         _, _, _, kept, moved, *_ = run(which)
         message = (
@@ -1299,7 +1292,7 @@ with check("no shared memory", points=0.5, side=True):
             "shared?"
         )
         assert_equal(moved, kept, message, name="weights", against="before 1 was added")
-with check("weights unchanged, nothing returned", points=0.5, side=True):
+with check("weights unchanged, nothing returned", points=0.5):
     nothing, _, _, kept, *_ = run(same)
     message = "weights, and the tensors in it, should be as before after the call."
     assert_equal(kept, single, message, name="weights")
@@ -1392,7 +1385,8 @@ checks_passed("load_block")
 #
 # First make a list of pairs: published name, parameter of the block. Then one loop that only looks:
 # is the name there, does the shape fit? Only when it has ended, a second loop that copies, under
-# `torch.no_grad()`, with `parameter.copy_(...)`.
+# `torch.no_grad()`, with `parameter.copy_(...)`. (New parameters in place of the old ones count as
+# well. But an optimizer that was made before would go on holding the old ones, and train nothing.)
 #
 # </details>
 #
