@@ -545,13 +545,6 @@ with check("all values", points=0.75):
         encoding = encoding_of(seq_len, d_model)
         message = f"seq_len = {seq_len}, d_model = {d_model}: each value is that of the formula."
         assert_close(encoding, expected_encoding(seq_len, d_model), message, **near)
-    message = "seq_len = 9, d_model = 14, {}: each value is that of the formula."
-    encoding = plain(sinusoidal_positional_encoding(seq_len=9, d_model=14))
-    how = "both given by their names"
-    assert_close(encoding, expected_encoding(9, 14), message.format(how), **near)
-    encoding = plain(sinusoidal_positional_encoding(np.int64(9), np.int64(14)))
-    how = "both given as np.int64, as NumPy computes sizes"
-    assert_close(encoding, expected_encoding(9, 14), message.format(how), **near)
 checks_passed("sinusoidal_positional_encoding")
 ### END HIDDEN TESTS
 
@@ -1166,24 +1159,6 @@ def matrix_of(offset, d_model):
     return matrix
 
 
-@probe
-def given_in_other_ways(offset, d_model):
-    """By their names, and as np.int64; each with what is raised."""
-    calls = (
-        lambda: shift_matrix(offset=offset, d_model=d_model),
-        lambda: shift_matrix(np.int64(offset), np.int64(d_model)),
-    )
-    found = []
-    for call in calls:
-        try:
-            found.append(("nothing", call()))
-        except NotImplementedError:
-            raise
-        except Exception as error:
-            found.append((type(error).__name__, None))
-    return found
-
-
 rng = check_rng()
 positions = np.concatenate([np.arange(60), rng.integers(60, 5000, size=60)])
 
@@ -1200,8 +1175,6 @@ def compare(d_model):
         moved = np.array([matrix @ row for row in encoding_at(positions, d_model)])
         expected = encoding_at(positions + offset, d_model)
         assert_close(moved, expected, message, name="M @ PE[pos]")
-        message = "M should be a NumPy float64 array."
-        assert_equal(str(matrix.dtype), "float64", message, name="the dtype")
 
 
 with check("one pair of columns", points=0.5):
@@ -1209,6 +1182,15 @@ with check("one pair of columns", points=0.5):
 with check("more pairs, and offsets of all kinds", points=0.75):
     for d_model in (6, 10, 32):
         compare(d_model)
+    for offset, d_model in ((6, 6), (-33, 34), (65, 66), (6, 6)):  # the first again
+        moved = encoding_at(positions + 40, d_model) @ np.asarray(matrix_of(offset, d_model)).T
+        message = (
+            f"offset = {offset}, d_model = {d_model}: M @ PE[pos] should be PE[pos + offset] for "
+            "every position."
+        )
+        expected = encoding_at(positions + 40 + offset, d_model)
+        assert_close(moved, expected, message, name="M @ PE[pos]")
+with check("M in NumPy's float64, to 9 digits", points=0.25):
     ranges = (4321, 0, 679), (-3900, 3900, 5000), (0, 0, 5000), (5000, 0, 5000), (-5000, 5000, 5000)
     for offset, first, last in ranges:
         matrix = matrix_of(offset, 6)
@@ -1224,24 +1206,7 @@ with check("more pairs, and offsets of all kinds", points=0.75):
         nine = {"rtol": 1e-9, "atol": 1e-9, "precise": True}
         expected = encoding_at(places + offset, 6)
         assert_close(moved, expected, message, name="M @ PE[pos]", **nine)
-    for offset, d_model in ((6, 6), (-33, 34), (65, 66), (6, 6)):  # the first again
-        moved = encoding_at(positions + 40, d_model) @ np.asarray(matrix_of(offset, d_model)).T
-        message = (
-            f"offset = {offset}, d_model = {d_model}: M @ PE[pos] should be PE[pos + offset] for "
-            "every position."
-        )
-        expected = encoding_at(positions + 40 + offset, d_model)
-        assert_close(moved, expected, message, name="M @ PE[pos]")
-    ways = "both given by their names", "both given as np.int64, whole numbers as NumPy has them"
-    for how, (raised, matrix) in zip(ways, given_in_other_ways(7, 10), strict=True):
-        message = f"offset = 7, d_model = 10, {how}: that is allowed. What is raised: {raised}."
-        assert_equal(raised, "nothing", message, name="what is raised")
-        message = f"offset = 7, d_model = 10, {how}: the matrix is (d_model, d_model), here (10, 10)."
-        assert_equal(tuple(np.shape(matrix)), (10, 10), message, name="the shape")
-        message = f"offset = 7, d_model = 10, {how}: M @ PE[pos] should be PE[pos + 7]."
-        moved = encoding_at(positions, 10) @ np.asarray(matrix).T
-        assert_close(moved, encoding_at(positions + 7, 10), message, name="M @ PE[pos]")
-with check("shifts keep the length, and two make one", points=0.75):
+with check("shifts keep the length, and two make one", points=0.5):
     for d_model in (2, 6, 10):
         one, other = (int(offset) for offset in rng.integers(3, 40, size=2))
         (start,) = encoding_at(np.array([7]), d_model)
@@ -1500,7 +1465,7 @@ def too_long(n, max_len):
     LearnedPositionalEmbedding(max_len, 4)(torch.zeros(2, n, 4))
 
 
-with check("one parameter", points=0.5):
+with check("one parameter", points=0.25):
     assert_equal(
         parameter_shapes(7, 4),
         [(7, 4)],
@@ -1511,15 +1476,15 @@ with check("one parameter", points=0.5):
 with check("X and the first position vectors are added, in each call and mode", points=0.5):
     rng = check_rng()
     vectors = torch.tensor(rng.normal(size=(7, 4)), dtype=torch.float32)  # (max_len, d_model)
-    X = torch.tensor(rng.normal(size=(5, 4)), dtype=torch.float32)
+    X = torch.tensor(rng.normal(size=(1, 5, 4)), dtype=torch.float32)
     assert_close(
         torch.stack(calls_in_a_row(X)),
-        torch.zeros(8, 5, 4),
+        torch.zeros(8, 1, 5, 4),
         "Nine calls in a row, with the same X and in training mode, should add the same vectors. "
         "For one: is something drawn at random in forward?",
         name="what later calls add beyond the first",
     )
-    for shape in ((1, 5, 4), (2, 5, 4), (1, 4)):  # (..., n, d_model)
+    for shape in ((1, 5, 4), (2, 5, 4)):  # (batch, n, d_model)
         X = torch.tensor(rng.normal(size=shape), dtype=torch.float32)
         assert_close(
             what_is_added(vectors, X),
@@ -1536,20 +1501,38 @@ with check("X and the first position vectors are added, in each call and mode", 
             "mode, the first position vectors.",
             name="the output minus X, in evaluation mode",
         )
+with check("no leading axis", points=0.25):
+    for shape in ((5, 4), (1, 4)):
+        X = torch.tensor(rng.normal(size=shape), dtype=torch.float32)
+        assert_close(
+            what_is_added(vectors, X),
+            vectors[: shape[-2]],
+            f"X has the shape {shape}, without a leading axis: the output minus X should be the "
+            f"first {shape[-2]} of the position vectors, and have the shape of X.",
+            name="the output minus X",
+        )
 
 
 @probe
-def start_and_gradients(X):
+def of_two_modules():
+    """Their start values."""
     with torch.random.fork_rng():
         layers = [LearnedPositionalEmbedding(7, 4) for _ in range(2)]
+    return [p.detach().clone() for layer in layers for p in layer.parameters()]
+
+
+@probe
+def gradients_of(X):
+    """That of X; whether each parameter has one."""
+    with torch.random.fork_rng():
+        layer = LearnedPositionalEmbedding(7, 4)
     X = X.clone().requires_grad_()
-    layers[0](X).sum().backward()
-    first, second = (list(layer.parameters()) for layer in layers)
-    return [p.detach() for p in (*first, *second)], X.grad, [p.grad is not None for p in first]
+    layer(X).sum().backward()
+    return X.grad, [p.grad is not None for p in layer.parameters()]
 
 
 with check("one parameter, with random start values", points=0.25):
-    starts, *_ = start_and_gradients(torch.ones(2, 5, 4))
+    starts = of_two_modules()
     message = "There should be one parameter in each module."
     assert_equal(len(starts), 2, message, name="parameters of two modules")
     many = torch.unique(starts[0]).numel() > 20 and bool(starts[0].isfinite().all())
@@ -1565,7 +1548,7 @@ with check("one parameter, with random start values", points=0.25):
             message += f" Two modules start with the same numbers in these rows: {rows}."
     assert_equal(many, True, message, name="'the start values are finite and differ'")
 with check("gradients: that of X is 1, the parameter gets one", points=0.25):
-    _, of_X, reached = start_and_gradients(torch.ones(2, 5, 4))
+    of_X, reached = gradients_of(torch.ones(2, 5, 4))
     message = "The gradient should pass to X unchanged: it is 1 for the sum of all outputs."
     assert_close(of_X, torch.ones(2, 5, 4), message, name="the gradient of X")
     message = "There should be one parameter, and it should get a gradient."
@@ -1580,7 +1563,8 @@ checks_passed("LearnedPositionalEmbedding")
 
 
 # %% check="LearnedPositionalEmbedding_batches" points=3
-# Hidden checks of LearnedPositionalEmbedding: none to three leading axes; texts of many kinds.
+# Hidden checks of LearnedPositionalEmbedding: one leading axis, texts of many kinds; none, two and
+# more.
 ### BEGIN HIDDEN TESTS
 @probe
 def output_with(values, X):
@@ -1594,9 +1578,9 @@ def output_with(values, X):
 
 @probe
 def output_of(values, X, training):
-    """The same without gradients, with sizes that NumPy computed."""
+    """The same without gradients, in training and in evaluation mode."""
     torch.manual_seed(0)
-    layer = LearnedPositionalEmbedding(*(np.int64(size) for size in values.shape))
+    layer = LearnedPositionalEmbedding(*values.shape)
     with torch.no_grad():
         for parameter in layer.parameters():
             parameter.copy_(values)
@@ -1605,49 +1589,63 @@ def output_of(values, X, training):
 
 rng = check_rng()
 values = torch.tensor(rng.normal(size=(9, 4)), dtype=torch.float32)
-shapes = (6, 4), (2, 6, 4), (7, 1, 4), (1, 9, 4), (3, 2, 6, 4), (2, 1, 3, 5, 4), (9, 9, 4)
-for shape in (*shapes, (2, 5, 1), (4, 4, 4)):
+
+
+def compare(shape, max_len=9):
+    """The output with the sum, for X of this shape."""
     X = torch.tensor(rng.normal(size=shape), dtype=torch.float32)
-    vectors = values.narrow(1, 0, shape[-1]).clone()  # (9, d_model)
+    if max_len == 9:
+        vectors = values.narrow(1, 0, shape[-1]).clone()  # (9, d_model)
+    else:
+        vectors = torch.tensor(rng.normal(size=(max_len, shape[-1])), dtype=torch.float32)
     expected = X + vectors.narrow(0, 0, shape[-2])
-    message = (
-        f"X has the shape {shape}: the output is X plus row t of the parameter at position t of "
-        "every text. The positions are axis -2, whatever stands in front."
-    )
-    assert_close(output_with(vectors, X), expected, message, name="the output")
-sizes = [(130, (2, 70, 6)), (33, (33, 33)), (140, (1, 131, 2)), (65, (2, 3, 130)), (1, (3, 1, 7))]
-for max_len, shape in [*sizes, (5, (5, 4, 5)), (20, (2, 17, 3)), (75, (70, 5))]:
-    vectors = torch.tensor(rng.normal(size=(max_len, shape[-1])), dtype=torch.float32)
-    X = torch.tensor(rng.normal(size=shape), dtype=torch.float32)
     message = (
         f"X has the shape {shape}, max_len is {max_len}: the output is X plus row t of the "
-        "parameter at position t of every text."
+        "parameter at position t of every text. The positions are axis -2, whatever stands in front."
     )
-    expected = X + vectors.narrow(0, 0, shape[-2])
     assert_close(output_with(vectors, X), expected, message, name="the output")
-X = torch.tensor(rng.normal(size=(2, 5, 4)), dtype=torch.float32)
-some = X.clone()
-some[0, 1] = some[1, 2, 3] = 0.0
-for what, given in (
-    ("only zeros", torch.zeros(2, 5, 4)),
-    ("some zeros and a word of zeros", some),
-    ("five times the same word", X[:, :1].repeat(1, 5, 1)),
-    ("negative numbers", -X.abs()),
-    ("positive numbers", X.abs()),
-    ("numbers of some thousands", 3000 * X),
-    ("small numbers, near 0.0001", 1e-4 * X),
-):
-    message = f"X of shape (2, 5, 4) holds {what}: the output is X plus row t at position t."
-    found = output_with(values, given)
-    assert_close(found, given + values.narrow(0, 0, 5), message, name="the output")
-for training in (True, False):
-    message = (
-        "max_len = 9 and d_model = 4 are given as np.int64, X of shape (2, 5, 4), under "
-        f"torch.no_grad(), {'training' if training else 'evaluation'} mode: the output is X plus "
-        "row t of the parameter at position t."
-    )
-    found = output_of(values, X, training)
-    assert_close(found, X + values.narrow(0, 0, 5), message, name="the output")
+
+
+with check("one leading axis", points=1):
+    for shape in ((2, 6, 4), (7, 1, 4), (1, 9, 4), (9, 9, 4), (2, 5, 1), (4, 4, 4)):
+        compare(shape)
+    X = torch.tensor(rng.normal(size=(2, 5, 4)), dtype=torch.float32)
+    for training in (True, False):
+        message = (
+            "max_len is 9, X of shape (2, 5, 4), under torch.no_grad(), "
+            f"{'training' if training else 'evaluation'} mode: the output is X plus row t of the "
+            "parameter at position t."
+        )
+        found = output_of(values, X, training)
+        assert_close(found, X + values.narrow(0, 0, 5), message, name="the output")
+with check("one leading axis: other sizes, texts of many kinds", points=1):
+    for max_len, shape in ((130, (2, 70, 6)), (140, (1, 131, 2)), (65, (2, 3, 130)), (1, (3, 1, 7))):
+        compare(shape, max_len)
+    for max_len, shape in ((5, (5, 4, 5)), (20, (2, 17, 3))):
+        compare(shape, max_len)
+    X = torch.tensor(rng.normal(size=(2, 5, 4)), dtype=torch.float32)
+    some = X.clone()
+    some[0, 1] = some[1, 2, 3] = 0.0
+    for what, given in (
+        ("only zeros", torch.zeros(2, 5, 4)),
+        ("some zeros and a word of zeros", some),
+        ("five times the same word", X[:, :1].repeat(1, 5, 1)),
+        ("negative numbers", -X.abs()),
+        ("positive numbers", X.abs()),
+        ("numbers of some thousands", 3000 * X),
+        ("small numbers, near 0.0001", 1e-4 * X),
+    ):
+        message = f"X of shape (2, 5, 4) holds {what}: the output is X plus row t at position t."
+        found = output_with(values, given)
+        assert_close(found, given + values.narrow(0, 0, 5), message, name="the output")
+with check("no leading axis", points=0.5):
+    compare((6, 4))
+    for max_len, shape in ((33, (33, 33)), (75, (70, 5))):
+        compare(shape, max_len)
+with check("two leading axes and more", points=0.5):
+    for shape in ((3, 2, 6, 4), (2, 1, 3, 5, 4)):
+        compare(shape)
+checks_passed("LearnedPositionalEmbedding")
 ### END HIDDEN TESTS
 
 
@@ -1701,11 +1699,11 @@ def gradients(max_len, X, upstream, training):
 
 
 rng = check_rng()
-X, upstream = torch.tensor(rng.normal(size=(2, 3, 5, 4)), dtype=torch.float32).repeat(2, 1, 1, 1, 1)
+X, upstream = torch.tensor(rng.normal(size=(2, 6, 5, 4)), dtype=torch.float32)
 of_vectors, of_X = gradients(8, X, upstream, True)
 message = "The gradient should pass to X unchanged: that of the output is that of X."
 assert_close(of_X, upstream, message, name="the gradient of X")
-expected = torch.cat([upstream.sum(dim=(0, 1)), torch.zeros(3, 4)])
+expected = torch.cat([upstream.sum(dim=0), torch.zeros(3, 4)])
 message = (
     "Each position vector should collect the gradients of its position from all texts, here six: "
     "their sum. The vectors of unused positions should get 0. For one: is the parameter detached, "
@@ -1833,7 +1831,7 @@ for training in (True, False):
     )
     found = after_a_change(values, X, training)
     assert_close(found, expected, message, name="the output after the change")
-texts = [torch.tensor(rng.normal(size=shape)) for shape in ((2, 4, 30), (7, 30), (3, 1, 2, 30))]
+texts = [torch.tensor(rng.normal(size=shape)) for shape in ((2, 4, 30), (1, 7, 30), (3, 2, 30))]
 texts += [texts[0].float(), texts[0]]  # the first sizes again, in another dtype and in the same
 for training in (True, False):
     found = one_after_the_other(values, texts, training)
@@ -1903,9 +1901,8 @@ def output_shape(max_len, shape, training=True):
 
 extra = int(check_rng().integers(2, 30))
 for max_len, shape in (
-    (5, (6, 4)),
     (5, (2, 6, 4)),
-    (4, (2, 3, 4 + extra, 8)),
+    (4, (3, 4 + extra, 8)),
     (1, (2, 2, 8)),
     (6, (1, 7, 9)),
 ):
@@ -1914,7 +1911,7 @@ for max_len, shape in (
         output_shape(max_len, shape)
     with assert_raises(ValueError, message + "many: a ValueError in evaluation mode, too."):
         output_shape(max_len, shape, False)
-for max_len, shape in ((5, (5, 4)), (5, (9, 5, 4)), (1, (3, 1, 8)), (6, (7, 1, 6, 9))):
+for max_len, shape in ((5, (1, 5, 4)), (5, (9, 5, 4)), (1, (3, 1, 8)), (6, (7, 6, 9))):
     message = f"X has the shape {shape} and max_len is {max_len}: that fits, and X keeps its shape."
     assert_equal(output_shape(max_len, shape), shape, message, name="the output's shape")
 ### END HIDDEN TESTS
@@ -2503,11 +2500,10 @@ def one_after_the_other(X, other, max_len):
 
 
 @probe
-def given_in_other_ways(X, max_len):
-    """max_len by its name, as np.int64, and not given; all without gradients."""
+def without_gradients(X, max_len):
+    """With max_len, and without."""
     with torch.no_grad():
-        by_name = mended_positions(X.clone(), max_len=max_len)
-        return by_name, mended_positions(X.clone(), np.int64(max_len)), mended_positions(X.clone())
+        return mended_positions(X.clone(), max_len), mended_positions(X.clone())
 
 
 @probe
@@ -2542,81 +2538,82 @@ def compare(X, max_len):
 
 
 rng = check_rng()
-cases = ((4, 9, 8), 512), ((9, 4, 8), 9), ((7, 8), 7), ((1, 2, 6, 4), 6), ((2, 530, 4), 600)
-cases += ((1, 1, 5), 512), ((2, 1, 3, 1, 5), 512)
-for shape, max_len in cases:
-    compare(torch.tensor(rng.normal(size=shape)).float(), max_len)
-again = check_rng()
-for shape in ((6, 6, 6), (2, 5, 1)):  # as many texts as words as features; a single feature
-    compare(torch.tensor(again.normal(size=shape)).float(), 512)
 X = torch.tensor(rng.normal(size=(2, 5, 6)))
-raised, found, _ = result_and_input(X.clone(), 512)
-message = "X in float64, of shape (2, 5, 6), max_len = 512: no error is asked for."
-assert_equal(raised, "nothing", message, name="the error that is raised")
-message = (
-    "X in float64, of shape (2, 5, 6): the result is X plus the encoding, to ten digits. For one: "
-    "is what is added float64, also on the way?"
-)
-assert_close(found, X + waves_of(5, 6), message, rtol=1e-10, atol=1e-12, precise=True)
-for shape, max_len in (((2, 70, 6), 130), ((65, 66), 65), ((3, 33, 2), 33), ((2, 3, 130), 9)):
-    compare(torch.tensor(again.normal(size=shape)).float(), max_len)
-ordinary = torch.tensor(again.normal(size=(2, 5, 6))).float()
-some = ordinary.clone()
-some[0, 1] = some[1, 2, 3] = 0.0
-for what, given in (
-    ("only zeros", 0 * ordinary),
-    ("some zeros and a word of zeros", some),
-    ("five times the same word", ordinary[:, :1].repeat(1, 5, 1)),
-    ("negative numbers", -ordinary.abs()),
-    ("positive numbers", ordinary.abs()),
-    ("numbers of some thousands", 3000 * ordinary),
-):
-    raised, found, _ = result_and_input(given.clone(), 512)
-    message = f"X of shape (2, 5, 6), float32, holds {what}, max_len = 512: no error is asked for."
-    assert_equal(raised, "nothing", message, name="the error that is raised")
-    message = f"X of shape (2, 5, 6), float32, holds {what}: the result is X plus the encoding."
-    assert_close(found, given + waves_of(5, 6).float(), message)
-ways = "max_len by its name", "max_len as np.int64", "max_len not given"
-for way, found in zip(ways, given_in_other_ways(ordinary, 40), strict=True):
-    message = (
-        f"X of shape (2, 5, 6), float32, {way}, under torch.no_grad(): the result is X plus the "
-        "encoding."
-    )
-    assert_close(found, ordinary + waves_of(5, 6).float(), message)
-message = "X of shape (2, 5, 6) whose numbers lie in memory in another order: the same result."
-assert_close(of_turned_around(X.clone()), X + waves_of(5, 6), message)
-upstream = torch.tensor(rng.normal(size=(2, 5, 6)))
-message = "The gradient of the result should pass to X unchanged: X is only added to."
-assert_close(gradient_of(X, upstream), upstream, message, name="the gradient of X")
-# max_len is one that no call before has.
-for called, max_len in (((X, X.float(), X), 77), ((X.float(), X, X.float()), 78)):
-    results = one_after_the_other(*called[:2], max_len)
-    for number, given in enumerate(called):
-        found = results[number]
+ordinary = X.float()
+with check("one leading axis, float32", points=0.5):
+    cases = ((4, 9, 8), 512), ((9, 4, 8), 9), ((2, 530, 4), 600), ((6, 6, 6), 512), ((2, 5, 1), 512)
+    for shape, max_len in (*cases, ((2, 70, 6), 130), ((3, 33, 2), 33), ((2, 3, 130), 9)):
+        compare(torch.tensor(rng.normal(size=shape)).float(), max_len)
+    some = ordinary.clone()
+    some[0, 1] = some[1, 2, 3] = 0.0
+    for what, given in (
+        ("only zeros", 0 * ordinary),
+        ("some zeros and a word of zeros", some),
+        ("five times the same word", ordinary[:, :1].repeat(1, 5, 1)),
+        ("negative numbers", -ordinary.abs()),
+        ("positive numbers", ordinary.abs()),
+        ("numbers of some thousands", 3000 * ordinary),
+    ):
+        raised, found, _ = result_and_input(given.clone(), 512)
+        message = f"X of shape (2, 5, 6), float32, holds {what}, max_len = 512: no error is asked for."
+        assert_equal(raised, "nothing", message, name="the error that is raised")
+        message = f"X of shape (2, 5, 6), float32, holds {what}: the result is X plus the encoding."
+        assert_close(found, given + waves_of(5, 6).float(), message)
+    for way, found in zip(("max_len = 40", "no max_len"), without_gradients(ordinary, 40), strict=True):
         message = (
-            f"Three calls with X of shape (2, 5, 6) and max_len = {max_len}, in {called[0].dtype}, "
-            f"{called[1].dtype} and {called[0].dtype}, here number {number + 1}: the result should "
-            "be X + the encoding in the dtype of X, with all its digits, whatever was given before."
+            f"X of shape (2, 5, 6), float32, {way}, under torch.no_grad(): the result is X plus the "
+            "encoding."
         )
-        digits = {"rtol": 1e-10, "atol": 1e-12} if given.dtype == torch.float64 else {}
-        expected = given + waves_of(5, 6).to(given.dtype)
-        found_dtype = str(getattr(found, "dtype", None))
-        assert_equal(found_dtype, str(given.dtype), message, name="the dtype")
-        assert_close(found, expected, message, name="the result", precise=True, **digits)
-X = torch.tensor(again.normal(size=(2, 512, 6))).float()
-raised, found, _ = result_and_input(X.clone(), 512)
-message = "X of shape (2, 512, 6), float32, max_len = 512: no error is asked for."
-assert_equal(raised, "nothing", message, name="the error that is raised")
-message = "X of shape (2, 512, 6), float32, max_len = 512: the result is X plus the encoding."
-expected = X + waves_of(512, 6).float()
-assert_close(found, expected, message, name="the result", rtol=1e-3, atol=1e-3)
-message = (
-    "X of shape (2, 512, 6), float32: what is added should be the encoding to 1e-6, at late "
-    "positions too: float32 holds that much. For one: are positions and angles computed in float64, "
-    "and is the sum of the two, or the table, the first thing that is float32?"
-)
-name = "the result"
-assert_close(found, expected, message, name=name, rtol=0, atol=1e-6, precise=True)
+        assert_close(found, ordinary + waves_of(5, 6).float(), message)
+with check("no leading axis, two and more", points=0.25):
+    cases = ((7, 8), 7), ((1, 2, 6, 4), 6), ((1, 1, 5), 512), ((2, 1, 3, 1, 5), 512), ((65, 66), 65)
+    for shape, max_len in cases:
+        compare(torch.tensor(rng.normal(size=shape)).float(), max_len)
+with check("gradients; float64, and late positions in float32, with all their digits", points=0.25):
+    upstream = torch.tensor(rng.normal(size=(2, 5, 6)))
+    message = "The gradient of the result should pass to X unchanged: X is only added to."
+    assert_close(gradient_of(X, upstream), upstream, message, name="the gradient of X")
+    raised, found, _ = result_and_input(X, 512)
+    message = "X in float64, of shape (2, 5, 6), max_len = 512: no error is asked for."
+    assert_equal(raised, "nothing", message, name="the error that is raised")
+    message = (
+        "X in float64, of shape (2, 5, 6): the result is X plus the encoding, to ten digits. For "
+        "one: is what is added float64, also on the way?"
+    )
+    assert_close(found, X + waves_of(5, 6), message, rtol=1e-10, atol=1e-12, precise=True)
+    message = "X of shape (2, 5, 6) whose numbers lie in memory in another order: the same result."
+    assert_close(of_turned_around(X.clone()), X + waves_of(5, 6), message)
+    # max_len is one that no call before has.
+    for called, max_len in (((X, ordinary, X), 77), ((ordinary, X, ordinary), 78)):
+        results = one_after_the_other(*called[:2], max_len)
+        for number, given in enumerate(called):
+            found = results[number]
+            message = (
+                f"Three calls with X of shape (2, 5, 6) and max_len = {max_len}, in "
+                f"{called[0].dtype}, {called[1].dtype} and {called[0].dtype}, here number "
+                f"{number + 1}: the result should be X + the encoding in the dtype of X, with all "
+                "its digits, whatever was given before."
+            )
+            digits = {"rtol": 1e-10, "atol": 1e-12} if given.dtype == torch.float64 else {}
+            expected = given + waves_of(5, 6).to(given.dtype)
+            found_dtype = str(getattr(found, "dtype", None))
+            assert_equal(found_dtype, str(given.dtype), message, name="the dtype")
+            assert_close(found, expected, message, name="the result", precise=True, **digits)
+    late = torch.tensor(rng.normal(size=(2, 512, 6))).float()
+    raised, found, _ = result_and_input(late.clone(), 512)
+    message = "X of shape (2, 512, 6), float32, max_len = 512: no error is asked for."
+    assert_equal(raised, "nothing", message, name="the error that is raised")
+    message = "X of shape (2, 512, 6), float32, max_len = 512: the result is X plus the encoding."
+    expected = late + waves_of(512, 6).float()
+    assert_close(found, expected, message, name="the result", rtol=1e-3, atol=1e-3)
+    message = (
+        "X of shape (2, 512, 6), float32: what is added should be the encoding to 1e-6, at late "
+        "positions too: float32 holds that much. For one: are positions and angles computed in "
+        "float64, and is the sum of the two, or the table, the first thing that is float32?"
+    )
+    name = "the result"
+    assert_close(found, expected, message, name=name, rtol=0, atol=1e-6, precise=True)
+checks_passed("mended_positions")
 ### END HIDDEN TESTS
 
 # %% [markdown]
