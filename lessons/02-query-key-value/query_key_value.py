@@ -230,7 +230,7 @@ with check("by hand", points=0.5):
         "By hand: 2*3 + 0.5*0 - 1*1 = 5 and 2*1 + 0.5*2 - 1*4 = -1. Multiply, then sum over d.",
     )
 expected = F.linear(torch.tensor(query), torch.tensor(keys)).numpy()
-with check("as torch", points=0.5):
+with check("as torch", points=0.75):
     message = (
         "One query (5,), four keys (4, 5): a plain dot product for each key, as torch's linear."
     )
@@ -243,7 +243,7 @@ with check("three queries", points=0.25):
         np.array([[5.0, -1.0], [3.0, 1.0], [2.0, 8.0]]),
         "Three queries at once: (3, d) and (n, d) give (3, n), one row of scores for each query.",
     )
-with check("batch axes that broadcast: each as alone", points=0.5):
+with check("batch axes that broadcast: each as alone", points=0.25):
     # Three queries (3, 1, d) against four texts of two keys (4, n, d), and one query for all four.
     texts = np.stack([two_keys, -two_keys, two_keys[::-1] - 1, two_keys + 1])
     pairs = [[(one.copy(), text.copy()) for text in texts] for one in three_queries]
@@ -289,123 +289,94 @@ with check("whole numbers in query and keys, or in one of them", points=0.5):
 checks_passed("similarity_scores")
 
 # %% check="similarity_scores_batches" points=2
-# Hidden checks of similarity_scores: batch axes in query, in keys, in both, in none; many sizes.
+# Hidden checks of similarity_scores: many sizes; batch axes in query, in keys, in both.
 ### BEGIN HIDDEN TESTS
-rng = check_rng()
-n, d = 4, 5
-messages = {
-    ((3,), ()): "Three queries against the same keys: (3, d) and (n, d) give (3, n).",
-    ((1,), ()): "One query in a batch of one: (1, d) and (n, d) give (1, n).",
-    ((1,), (2, 1)): "Axes of length 1 stay: (1, d) and (2, 1, n, d) give (2, 1, n).",
-    ((n,), ()): "As many queries as keys: (n, d) and (n, d) give (n, n), all pairs.",
-    ((2, 3), ()): "Two batch axes in the query: (2, 3, d) and (n, d) give (2, 3, n).",
-    ((), (2,)): "A query without a batch axis serves every batch of keys: the result is (2, n).",
-    ((), (2, 3)): "A query without batch axes against (2, 3, n, d): the result is (2, 3, n).",
-    ((2, 3), (2, 3)): "Equal batch axes: (2, 3, d) and (2, 3, n, d) give (2, 3, n).",
-    ((3, 1), (6,)): "Batch axes broadcast: (3, 1, d) and (6, n, d) give (3, 6, n).",
-    ((6,), (3, 1)): "Batch axes broadcast: (6, d) and (3, 1, n, d) give (3, 6, n).",
-}
-for (query_batch, keys_batch), message in messages.items():
-    query = rng.normal(size=(*query_batch, d))
-    keys = rng.normal(size=(*keys_batch, n, d))
-    batch = np.broadcast_shapes(query_batch, keys_batch)
-    all_queries = np.broadcast_to(query, (*batch, d))
-    all_keys = np.broadcast_to(keys, (*batch, n, d))
-    scores, others = similarity_scores(query, keys), similarity_scores(-2 * query, keys)
-    assert_equal(np.shape(scores), (*batch, n), message, name="the shape of the scores")
-    expected = np.empty((*batch, n))
-    for place in np.ndindex(*batch):  # each query against its own keys, by your own function
-        expected[place] = similarity_scores(all_queries[place], all_keys[place])
-    differ = np.abs(np.asarray(scores) - np.asarray(others)).max() > 1e-3
-    assert_equal(bool(differ), True, "Queries times -2 have other scores, and none is NaN.")
-    alone = f"{message} Each row has to be as your function gives it for its query and keys alone."
-    found = similarity_scores(query, keys)
-    assert_close(found, expected, alone, against="for the pairs one by one")
-query, keys = rng.normal(size=(2, 1, 3, d)), rng.normal(size=(4, 1, n, d))
-query[1] = 0.0
-places = np.ndindex(2, 4, 3)
-alone = [similarity_scores(query[i, 0, k], keys[j, 0]) for i, j, k in places]
-message = (
-    "Three batch axes, and some queries all 0: (2, 1, 3, d) and (4, 1, n, d) give (2, 4, 3, n), "
-    "each row as your function gives it for its query and keys alone."
-)
-expected = np.array([np.asarray(one) for one in alone]).reshape(2, 4, 3, n)
-found = similarity_scores(query, keys)
-assert_close(found, expected, message, against="for the pairs one by one")
-message = "Queries that are all 0: (3, d) and (n, d) give scores (3, n), all of them 0."
-assert_close(similarity_scores(query[1, 0], keys[0, 0]), np.zeros((3, n)), message)
-# Seven keys, and these 43 times one after the other.
-query, keys = rng.normal(size=(2, 1, 1)), rng.normal(size=(1, 7, 1))
-alone = np.array([np.asarray(similarity_scores(one[0], keys[0])) for one in query])
-message = "Two queries and seven keys of one number each: seven scores for each query."
-assert_equal(alone.shape, (2, 7), message, name="the shape of the scores")
-message = (
-    "Queries (2, 1, 1) and keys (1, 301, 1), seven keys 43 times: scores (2, 1, 301), of which "
-    "each is the one that your function gives for this key among the seven. For one: does every "
-    "key have its score?"
-)
-expected = np.tile(alone[:, None], 43)
-found = similarity_scores(query, np.tile(keys, (43, 1)))
-assert_close(found, expected, message, against="with the seven keys only")
-for query_batch, keys_batch in (((3, 2), (2,)), ((2,), (3, 2))):
-    query, keys = rng.normal(size=(*query_batch, d)), rng.normal(size=(*keys_batch, n, d))
-    queries = np.broadcast_to(query, (3, 2, d))
-    all_keys = np.broadcast_to(keys, (3, 2, n, d))
-    alone = [similarity_scores(queries[at], all_keys[at]) for at in np.ndindex(3, 2)]
-    message = (
-        f"query {query.shape} and keys {keys.shape}: the axis of length 2 is the same batch axis "
-        f"in both, and the scores have shape (3, 2, {n}), each row as your function gives it for "
-        "its query and keys alone."
-    )
-    expected = np.array([np.asarray(one) for one in alone]).reshape(3, 2, n)
-    found = similarity_scores(query, keys)
-    assert_close(found, expected, message, against="for the pairs one by one")
-
-
 @probe
 def scores_of_transposes(query, keys):
     return similarity_scores(query.T, np.swapaxes(keys, -1, -2))
 
 
-for query_batch, keys_batch, n, d, scale in (
-    ((3,), (3,), 3, 3, 1),
-    ((2, 1, 1, 3), (2, 1, 1), 4, 6, 1),
-    ((3, 3), (), 2, 4, 1),
-    ((2,), (2,), 5, 17, 60),
-    ((), (3,), 2, 33, 2000),
-    ((2,), (), 65, 65, 1),
-    ((), (), 131, 130, 1),
-    ((5,), (), 3, 1, 1),
-    ((133,), (), 3, 2, 1),
-    ((4, 1), (4,), 3, 5, 1),  # three axes each, and first axes of one length
-    ((3, 3), (3,), 2, 4, 1),
-    ((1, 4), (4, 1), 3, 5, 1),
-):
-    query, keys = scale * rng.normal(size=(*query_batch, d)), rng.normal(size=(*keys_batch, n, d))
-    if query_batch == (133,):  # seven queries 19 times: those that repeat are not asked for again
-        query = np.tile(query[:7], (19, 1))
-    shape = np.broadcast_shapes(query_batch, keys_batch)
-    queries, all_keys = np.broadcast_to(query, (*shape, d)), np.broadcast_to(keys, (*shape, n, d))
-    expected, known, order = np.empty((*shape, n)), {}, rng.permutation(d)
-    for at in np.ndindex(*shape):
-        key = (at[0] % 7,) if query_batch == (133,) else at
-        if key not in known:
-            one = similarity_scores(queries[at][order], all_keys[at][:, order])
+rng = check_rng()
+
+
+def compare(query, keys):
+    """The scores of many pairs with your own for each pair."""
+    shape = np.broadcast_shapes(query.shape[:-1], keys.shape[:-2])
+    queries = np.broadcast_to(query, (*shape, query.shape[-1]))
+    all_keys = np.broadcast_to(keys, (*shape, *keys.shape[-2:]))
+    n = keys.shape[-2]
+    expected, known = np.empty((*shape, n)), {}
+    for at in np.ndindex(*shape):  # pairs that repeat are not asked for again
+        pair = queries[at].tobytes(), all_keys[at].tobytes()
+        if pair not in known:
+            known[pair] = np.asarray(similarity_scores(queries[at].copy(), all_keys[at].copy()))
             message = "One query, n keys of one text: n scores."
-            assert_equal(np.shape(one), (n,), message, name="the shape")
-            known[key] = np.asarray(one)
-        expected[at] = known[key]
+            assert_equal(known[pair].shape, (n,), message, name="the shape")
+        expected[at] = known[pair]
     message = (
         f"query {query.shape}, keys {keys.shape}: the leading axes broadcast, from the right, to "
         f"scores {expected.shape}. Each row of scores has to be as your function gives it for its "
-        "query and keys alone, also with their features in another order (the same in both)."
+        "query and keys alone."
     )
-    turned = query.T.copy(), keys.swapaxes(-1, -2).copy()
-    phrase = "for the pairs one by one, features in another order"
-    assert_close(similarity_scores(query=query, keys=keys), expected, message, against=phrase)
-    if len(query_batch) == 1:
+    found = similarity_scores(query.copy(), keys.copy())
+    assert_close(found, expected, message, against="for the pairs one by one")
+    if query.any():
+        others = np.asarray(similarity_scores(-2 * query, keys))
+        differ = np.abs(np.asarray(found) - others).max() > 1e-3
+        assert_equal(bool(differ), True, "Queries times -2 have other scores, and none is NaN.")
+    if len(query.shape) == 2:
         message += " query and keys are here transposes of other arrays."
-        assert_close(scores_of_transposes(*turned), expected, message, against=phrase)
+        found = scores_of_transposes(query.T.copy(), keys.swapaxes(-1, -2).copy())
+        assert_close(found, expected, message, against="for the pairs one by one")
+
+
+with check("one query alone: many sizes", points=0.75):
+    for n, d, scale in ((4, 5, 1), (131, 130, 1), (2, 33, 2000), (5, 17, 60), (3, 1, 1), (1, 3, 1)):
+        query, keys = scale * rng.normal(size=d), rng.normal(size=(n, d))
+        message = (
+            f"One query of {d} numbers and {n} keys: a score for each key, its dot product with the "
+            "query, as torch's linear."
+        )
+        expected = F.linear(torch.tensor(query), torch.tensor(keys)).numpy()
+        assert_close(similarity_scores(query, keys), expected, message)
+    message = "A query that is all 0 and four keys: four scores, all of them 0."
+    assert_close(similarity_scores(np.zeros(5), rng.normal(size=(4, 5))), np.zeros(4), message)
+with check("several queries for one text, one query for several texts: each as alone", points=0.5):
+    for query_batch, keys_batch, n, d in (
+        ((3,), (), 4, 5),
+        ((1,), (), 4, 5),
+        ((4,), (), 4, 5),
+        ((2, 3), (), 4, 5),
+        ((), (2,), 4, 5),
+        ((), (2, 3), 4, 5),
+        ((3, 3), (), 2, 4),
+        ((2,), (), 65, 65),
+        ((5,), (), 3, 1),
+    ):
+        compare(rng.normal(size=(*query_batch, d)), rng.normal(size=(*keys_batch, n, d)))
+    query = np.tile(rng.normal(size=(7, 2)), (19, 1))  # seven queries, 19 times
+    compare(query, rng.normal(size=(3, 2)))
+    query = rng.normal(size=(3, 5))
+    query[1] = 0.0
+    compare(query, rng.normal(size=(4, 5)))
+with check("batch axes in both, which broadcast: each as alone", points=0.75):
+    for query_batch, keys_batch, n, d in (
+        ((2, 3), (2, 3), 4, 5),
+        ((3, 1), (6,), 4, 5),
+        ((6,), (3, 1), 4, 5),
+        ((1,), (2, 1), 4, 5),
+        ((3, 2), (2,), 4, 5),
+        ((2,), (3, 2), 4, 5),
+        ((3,), (3,), 3, 3),
+        ((2, 1, 1, 3), (2, 1, 1), 4, 6),
+        ((4, 1), (4,), 3, 5),  # three axes each, and first axes of one length
+        ((3, 3), (3,), 2, 4),
+        ((1, 4), (4, 1), 3, 5),
+        ((2, 1, 3), (4, 1), 4, 5),
+    ):
+        compare(rng.normal(size=(*query_batch, d)), rng.normal(size=(*keys_batch, n, d)))
+    compare(rng.normal(size=(2, 1, 1)), np.tile(rng.normal(size=(1, 7, 1)), (43, 1)))
+checks_passed("similarity_scores")
 ### END HIDDEN TESTS
 
 # %% check="similarity_scores_kinds" points=0.5
@@ -661,11 +632,17 @@ with check("scores of 1e4, -1e4 and 400", points=0.75):
         "Scores of 1e4, -1e4 and 400: in each row the two largest share the weight. For one: does "
         "exp overflow in the first row, or vanish in another?",
     )
-with check("scores of -inf", points=0.75):
+with check("scores of -inf beside others", points=0.5):
+    assert_close(
+        softmax(np.array([[1.0, -np.inf, 1.0], [-np.inf, 2.0, 2.0]])),
+        np.array([[0.5, 0.0, 0.5], [0.0, 0.5, 0.5]]),
+        "A score of -inf gets no weight, and the others share 1.",
+    )
+with check("a row of -inf alone", points=0.25):
     assert_close(
         softmax(np.array([[1.0, -np.inf, 1.0], [-np.inf, -np.inf, -np.inf]])),
         np.array([[0.5, 0.0, 0.5], [0.0, 0.0, 0.0]]),
-        "A score of -inf gets no weight, and a row that is all -inf has no weight at all.",
+        "A row that is all -inf has no weight at all.",
     )
 checks_passed("softmax")
 
@@ -715,63 +692,68 @@ assert_close(
 rng = check_rng()
 x = rng.normal(size=(2, 3, 4))
 x[0, 0, 1] = x[0, 1, 0] = x[0, 1, 3] = x[1, 2, 2] = -np.inf
-weights = softmax(x)
-assert_equal(np.shape(weights), (2, 3, 4), "One weight for each score.", name="the shape")
-message = (
-    "Six rows, some with -inf: a finite score has a weight above 0; here no weight is a number "
-    "above 0."
-)
-assert_equal(bool((weights > 0).any()), True, message)
-for place in np.ndindex(2, 3):  # as if what is -inf were not there, by your own function
-    row, there = x[place], np.isfinite(x[place])
-    expected = np.zeros(4)
-    expected[there] = softmax(row[there])
-    message = "A score of -inf has the weight 0; the others share 1 as if it were not there."
-    assert_close(weights[place], expected, message, against="from the finite scores alone")
-
-x[1, 1] = -np.inf
-expected = np.array(weights, dtype=float)
-expected[1, 1] = 0.0
-message = (
-    "A row that is all -inf gives zeros, not NaN and not 1/n, and the other rows have the weights "
-    "that they had before."
-)
-assert_close(softmax(x), expected, message, against="as before, with zeros at [1, 1]")
-message = (
-    "Two rows, of which the first is all -inf: it gives zeros, and the second has the weights that "
-    "it had before, with all their digits."
-)
-assert_close(softmax(x[1, 1:]), expected[1, 1:], message, against="as before, with zeros at [0]")
-
-nothing = np.full(3, -np.inf)
-said = "One row alone that is all -inf: floating zeros, in an array of its shape."
-assert_close(softmax(nothing), np.zeros(3), said)
-message = "An array (4, 2) that is all -inf, with axis=0: zeros in the shape of the array."
-assert_close(softmax(np.full((4, 2), -np.inf), axis=0), np.zeros((4, 2)), message)
-below = np.array([[-np.inf, -np.inf, -np.inf], [2.0, -np.inf, 1.0]])
-message = (
-    "-inf along axis 0: a column of -inf alone gets zeros, and the others sum to 1, whatever stands "
-    "beside them."
-)
-assert_close(softmax(below, axis=0), np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 1.0]]), message)
-big = softmax(np.array([[1e4, -np.inf, 1e4], [-np.inf, -1e4, -np.inf]]))
-message = (
-    "-inf beside scores of 1e4 and of -1e4: in each row its weight is 0 and the others share 1, "
-    "however low they are. For one: is -inf replaced by a number? A score can be as low."
-)
-assert_close(big, np.array([[0.5, 0, 0.5], [0, 1, 0]]), message)
-message = (
-    "Rows of a single score, (3, 1), with -inf in the second: its weight is 0, as it is all that "
-    "the row holds; a finite score alone has the weight 1."
-)
-lonely = np.array([[2.0], [-np.inf], [-1e4]])
-assert_close(softmax(lonely), np.array([[1.0], [0.0], [1.0]]), message)
-exact = bool((np.asarray(softmax(x))[np.isneginf(x)] == 0).all())
-message = (
-    "An array (2, 3, 4) in which some scores are -inf: their weights have to be exactly 0, not "
-    "nearly. For one: is an exponent bounded, or a small number added?"
-)
-assert_equal(exact, True, message)
+with check("-inf beside other scores", points=0.75):
+    weights = softmax(x.copy())
+    assert_equal(np.shape(weights), (2, 3, 4), "One weight for each score.", name="the shape")
+    message = (
+        "Six rows, some with -inf: a finite score has a weight above 0; here no weight is a number "
+        "above 0."
+    )
+    assert_equal(bool((weights > 0).any()), True, message)
+    for place in np.ndindex(2, 3):  # as if what is -inf were not there, by your own function
+        row, there = x[place], np.isfinite(x[place])
+        expected = np.zeros(4)
+        expected[there] = softmax(row[there])
+        message = "A score of -inf has the weight 0; the others share 1 as if it were not there."
+        assert_close(weights[place], expected, message, against="from the finite scores alone")
+    exact = bool((np.asarray(weights)[np.isneginf(x)] == 0).all())
+    message = (
+        "An array (2, 3, 4) in which some scores are -inf: their weights have to be exactly 0, not "
+        "nearly. For one: is an exponent bounded, or a small number added?"
+    )
+    assert_equal(exact, True, message)
+with check("-inf beside scores of 1e4 and of -1e4", points=0.25):
+    message = (
+        "-inf beside scores of 1e4 and of -1e4: in each row its weight is 0 and the others share 1, "
+        "however low they are. For one: is -inf replaced by a number? A score can be as low."
+    )
+    big = softmax(np.array([[1e4, -np.inf, 1e4], [-np.inf, -1e4, -np.inf]]))
+    assert_close(big, np.array([[0.5, 0, 0.5], [0, 1, 0]]), message)
+with check("rows of -inf alone", points=0.75):
+    before = np.array(softmax(x.copy()), dtype=float)
+    assert_equal(before.shape, (2, 3, 4), "One weight for each score.", name="the shape")
+    x[1, 1] = -np.inf
+    expected = before.copy()
+    expected[1, 1] = 0.0
+    message = (
+        "A row that is all -inf gives zeros, not NaN and not 1/n, and the other rows have the "
+        "weights that they had before."
+    )
+    assert_close(softmax(x.copy()), expected, message, against="as before, with zeros at [1, 1]")
+    message = (
+        "Two rows, of which the first is all -inf: it gives zeros, and the second has the weights "
+        "that it had before, with all their digits."
+    )
+    found = softmax(x[1, 1:].copy())
+    assert_close(found, expected[1, 1:], message, against="as before, with zeros at [0]")
+    said = "One row alone that is all -inf: floating zeros, in an array of its shape."
+    assert_close(softmax(np.full(3, -np.inf)), np.zeros(3), said)
+    message = (
+        "Rows of a single score, (3, 1), with -inf in the second: its weight is 0, as it is all "
+        "that the row holds; a finite score alone has the weight 1."
+    )
+    lonely = np.array([[2.0], [-np.inf], [-1e4]])
+    assert_close(softmax(lonely), np.array([[1.0], [0.0], [1.0]]), message)
+with check("-inf alone along axis 0", points=0.25):
+    message = "An array (4, 2) that is all -inf, with axis=0: zeros in the shape of the array."
+    assert_close(softmax(np.full((4, 2), -np.inf), axis=0), np.zeros((4, 2)), message)
+    below = np.array([[-np.inf, -np.inf, -np.inf], [2.0, -np.inf, 1.0]])
+    message = (
+        "-inf along axis 0: a column of -inf alone gets zeros, and the others sum to 1, whatever "
+        "stands beside them."
+    )
+    assert_close(softmax(below, axis=0), np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 1.0]]), message)
+checks_passed("softmax")
 ### END HIDDEN TESTS
 
 # %% check="softmax_axes" points=2
@@ -865,8 +847,7 @@ for shape, axes, kind in (
             "gives for what stands along this axis, each row alone."
         )
         expected, phrase = np.moveaxis(alone, -1, axis), "for the rows one by one"
-        for number in (axis, np.int64(axis)):
-            assert_close(softmax(x=x.copy(), axis=number), expected, message, against=phrase)
+        assert_close(softmax(x.copy(), axis=axis), expected, message, against=phrase)
 ### END HIDDEN TESTS
 
 # %% check="softmax_kinds" points=0.25
@@ -1220,14 +1201,14 @@ with check("one query alone", points=0.25):
         name="the answer",
     )
 with check("very hot and very cold", points=0.5):
-    given = query[0], keys[0], values[0]
+    given = query[:1], keys[0], values[0]
     _, weights = soft_lookup(*(x.copy() for x in given), temperature=1e9)
     message = "One query, temperature 1e9: each of the four keys has a weight of 1/4."
-    assert_close(weights, np.full(4, 0.25), message, rtol=1e-6, name="the weights")
+    assert_close(weights, np.full((1, 4), 0.25), message, rtol=1e-6, name="the weights")
     _, weights = soft_lookup(*(x.copy() for x in given), temperature=1e-9)
     largest = np.arange(4) == (keys[0] @ query[0]).argmax()
     message = "One query, temperature 1e-9: the key with the largest score has all the weight."
-    assert_close(weights, largest * 1.0, message, name="the weights")
+    assert_close(weights, largest[None] * 1.0, message, name="the weights")
 with check("values with batch axes: each as alone; the weights' shape", points=0.5):
     three = np.stack([values[0], -values[0], values[1]])
     given = query[0], keys[0]
@@ -1291,12 +1272,12 @@ _, weights = soft_lookup(query, keys, values)
 message = "Without a temperature it is 1: the weights are the softmax of the plain dot products."
 assert_close(weights, expected, message, name="the weights")
 keys_of_four = np.array([[1.0, 2.0], [3.0, 0.0], [3.0, 1.0], [0.0, 5.0]])
-_, weights = looked_up(np.array([1.0, 0.0]), keys_of_four, values, 1e-9)
+_, weights = looked_up(np.array([[1.0, 0.0]]), keys_of_four, values, 1e-9)
 message = (
     "Four keys with the scores 1, 3, 3 and 0 at the temperature 1e-9: the two keys with the largest "
     "score share the weight, half for each."
 )
-assert_close(weights, np.array([0.0, 0.5, 0.5, 0.0]), message, name="the weights")
+assert_close(weights, np.array([[0.0, 0.5, 0.5, 0.0]]), message, name="the weights")
 for scale in (1e-9, 1e-3, 1e3, 1e9):
     _, weights = looked_up(scale * query, keys, values, scale)
     message = (
@@ -1312,8 +1293,8 @@ for queries, n, d, d_v, temperature, kind in (
     (2, 33, 17, 2, 1.0, "any"),
     (2, 5, 33, 65, 4, "any"),
     (2, 130, 65, 2, 8, "any"),
-    (2, 3, 130, 3, np.float32(2), "any"),
-    (3, 4, 6, 2, np.int64(2), "equal queries"),
+    (2, 3, 130, 3, 2.0, "any"),
+    (3, 4, 6, 2, 2, "equal queries"),
     (3, 5, 4, 2, 1, "two equal queries"),
     (3, 5, 4, 2, 1, "a query of zeros"),
     (2, 4, 3, 2, 2, "queries of zeros"),
@@ -1345,116 +1326,93 @@ for queries, n, d, d_v, temperature, kind in (
 # %% check="soft_lookup_batches" points=2
 # Hidden checks of soft_lookup: batch axes in any of the three arguments, or in none.
 ### BEGIN HIDDEN TESTS
-rng = check_rng()
-n, d, d_v = 4, 5, 3
-cases = [
-    ((), (), ()),
-    ((2,), (), ()),
-    ((n,), (), ()),
-    ((2, 6), (), ()),
-    ((), (2, 6), (2, 6)),
-    ((n,), (n,), (n,)),
-    ((2, 6), (2, 6), (2, 6)),
-    ((2, 1), (6,), (6,)),
-    ((6,), (2, 1), (2, 1)),
-    ((6,), (6,), ()),
-    ((), (2,), ()),
-    ((2, 6), (6,), (2, 1)),
-    ((), (), (2,)),
-    ((6,), (), (2, 1)),
-]
-widths = [d_v] * len(cases) + [d_v, d_v, 1]
-cases += [((1,), (), ()), ((2, 1), (1,), (1,)), ((6,), (), ())]
-sizes = [(n, d, width) for width in widths] + [(1, 1, 1), (3, 3, 3)]
-cases += [((2, 1), (), ()), ((3,), (3,), (3,))]
-for (query_batch, keys_batch, values_batch), (n, d, d_v) in zip(cases, sizes, strict=True):
-    query = rng.normal(size=(*query_batch, d))
-    keys = rng.normal(size=(*keys_batch, n, d))
-    values = rng.normal(size=(*values_batch, n, d_v))
-    batch = np.broadcast_shapes(query_batch, keys_batch, values_batch)
-    full_query = np.broadcast_to(query, (*batch, d))
-    full_keys = np.broadcast_to(keys, (*batch, n, d))
-    full_values = np.broadcast_to(values, (*batch, n, d_v))
-    value, weights = soft_lookup(query, keys, values, temperature=0.8)
-    shapes = f"query {query.shape}, keys {keys.shape}, values {values.shape}"
-    message = (
-        f"{shapes}: the leading axes of all three broadcast, and an answer is as long as a value. "
-        f"So the answer should have shape {(*batch, d_v)}, and has {np.shape(value)}. Leading axes of "
-        "length 1 stay, too."
-    )
-    assert_equal(np.shape(value), (*batch, d_v), message, name="the shape of the answer")
-    alone = {  # each by itself, by your own function
-        place: soft_lookup(full_query[place], full_keys[place], full_values[place], 0.8)
-        for place in np.ndindex(*batch)
-    }
-    expected, expected_weights = np.empty((*batch, d_v)), np.empty((*batch, n))
-    for place, (one, its_weights) in alone.items():
-        expected[place], expected_weights[place] = one, its_weights
-    message = (
-        f"{shapes}: the values with the other sign have another answer, and none of it is NaN."
-    )
-    other, _ = soft_lookup(query, keys, -values, temperature=0.8)
-    assert_equal(bool(np.abs(np.asarray(value) - other).max() > 1e-3), True, message)
-    assert_close(
-        value,
-        expected,
-        f"{shapes}: each answer has to be the one that your function gives for its query, keys and "
-        "values alone: each query meets the keys and values of its batch.",
-        name="the answer",
-        against="for the queries one by one",
-    )
-    if batch == np.broadcast_shapes(query_batch, keys_batch):
-        assert_close(
-            weights,
-            expected_weights,
-            f"{shapes}: each row of weights has to be the one that your function gives for its "
-            "query and keys alone; the leading axes are those of query and keys.",
-            name="the weights",
-            against="for the queries one by one",
-        )
-
-
 @probe
 def lookup_of_transposes(query, keys, values):
     keys, values = np.swapaxes(keys, -1, -2), np.swapaxes(values, -1, -2)
     return soft_lookup(query.T, keys, values, temperature=0.8)
 
 
-for query_batch, keys_batch, values_batch, n, d, d_v in (
-    ((3,), (3,), (3,), 3, 3, 2),
-    ((3, 3), (3,), (), 2, 3, 4),
-    ((4, 2), (2,), (2,), 3, 4, 2),
-    ((2, 1, 3), (2, 1, 1), (), 2, 4, 3),
-    ((1, 2, 1, 3), (2, 1), (2, 1), 2, 6, 3),
-    ((1, 2), (1, 1), (1, 1), 5, 2, 3),
-    ((2,), (2,), (2,), 33, 17, 1),
-):
-    query = rng.normal(size=(*query_batch, d))
-    keys, values = rng.normal(size=(*keys_batch, n, d)), rng.normal(size=(*values_batch, n, d_v))
-    batch = np.broadcast_shapes(query_batch, keys_batch, values_batch)
-    whole = [
-        np.broadcast_to(x, (*batch, *x.shape[-k:])) for x, k in ((query, 1), (keys, 2), (values, 2))
-    ]
-    expected, expected_weights = np.empty((*batch, d_v)), np.empty((*batch, n))
-    for at in np.ndindex(*batch):
-        one, its_weights = soft_lookup(*(x[at].copy() for x in whole), temperature=0.8)
-        message = "One query, n keys, n values: an answer as long as a value, and n weights."
-        assert_equal([np.shape(one), np.shape(its_weights)], [(d_v,), (n,)], message)
-        expected[at], expected_weights[at] = one, its_weights
+rng = check_rng()
+
+
+def compare(batches, n=4, d=5, d_v=3):
+    """Answers and weights with your own for each query, keys and values."""
+    ends = (d,), (n, d), (n, d_v)
+    given = [rng.normal(size=(*lead, *end)) for lead, end in zip(batches, ends, strict=True)]
+    batch, weights_batch = np.broadcast_shapes(*batches), np.broadcast_shapes(*batches[:2])
+    whole = [np.broadcast_to(x, (*batch, *end)) for x, end in zip(given, ends, strict=True)]
+    query, keys, values = given
+    shapes = f"query {query.shape}, keys {keys.shape}, values {values.shape}"
+    value, weights = soft_lookup(*(x.copy() for x in given), temperature=0.8)
     message = (
-        f"query {query.shape}, keys {keys.shape}, values {values.shape}: each answer and each row of "
-        "weights has to be as your function gives it for its query, keys and values alone."
+        f"{shapes}: the leading axes of all three broadcast, and an answer is as long as a value. "
+        f"So the answer should have shape {(*batch, d_v)}, and has {np.shape(value)}. Leading axes "
+        "of length 1 stay, too."
     )
-    turned = query.T.copy(), keys.swapaxes(-1, -2).copy(), values.swapaxes(-1, -2).copy()
-    results = [soft_lookup(query=query, keys=keys, values=values, temperature=0.8)]
-    results += [lookup_of_transposes(*turned)] if len(query_batch) == 1 else []
-    for (value, weights), what in zip(results, ("", " All three are transposes of others.")):
-        for name, one, other in (
-            ("the answer", value, expected),
-            ("the weights", weights, expected_weights),
-        ):
-            phrase = "for the queries one by one"
-            assert_close(one, other, message + what, name=name, against=phrase)
+    assert_equal(np.shape(value), (*batch, d_v), message, name="the shape of the answer")
+    expected, its_weights = np.empty((*batch, d_v)), np.empty((*batch, n))
+    for at in np.ndindex(*batch):
+        one, its_keys, its_values = (x[at].copy() for x in whole)
+        found = soft_lookup(one[None], its_keys, its_values, temperature=0.8)
+        message = "Query (1, d), n keys, n values: an answer (1, d_v) and weights (1, n)."
+        assert_equal([np.shape(one) for one in found], [(1, d_v), (1, n)], message)
+        expected[at], its_weights[at] = found[0][0], found[1][0]
+    message = f"{shapes}: values with the other sign have another answer, and none of it is NaN."
+    other, _ = soft_lookup(query, keys, -values, temperature=0.8)
+    assert_equal(bool(np.abs(np.asarray(value) - other).max() > 1e-3), True, message)
+    message = (
+        f"{shapes}: each answer has to be the one that your function gives for its query, keys and "
+        "values alone: each query meets the keys and values of its batch."
+    )
+    phrase = "for the queries one by one"
+    assert_close(value, expected, message, name="the answer", against=phrase)
+    if len(query.shape) == 2:
+        turned = query.T.copy(), keys.swapaxes(-1, -2).copy(), values.swapaxes(-1, -2).copy()
+        message += " All three are transposes of others."
+        again, _ = lookup_of_transposes(*turned)
+        assert_close(again, expected, message, name="the answer", against=phrase)
+    if batch == weights_batch:
+        message = (
+            f"{shapes}: each row of weights has to be the one that your function gives for its "
+            "query and keys alone; the leading axes are those of query and keys."
+        )
+        assert_close(weights, its_weights, message, name="the weights", against=phrase)
+
+
+with check("several queries for one text: each as alone", points=0.5):
+    for lead in ((2,), (4,), (1,), (33,)):
+        compare((lead, (), ()))
+    compare(((6,), (), ()), d_v=1)
+with check("one query without a leading axis: as in a batch of one", points=0.25):
+    compare(((), (), ()))
+with check("one batch axis in all three, and a text for each query: each as alone", points=0.75):
+    compare(((4,), (4,), (4,)))
+    compare(((3,), (3,), (3,)), 3, 3, 3)
+    compare(((3,), (3,), (3,)), 3, 3, 2)
+    compare(((2,), (2,), (2,)), 33, 17, 1)
+    compare(((2,), (2,), (2,)), 1, 1, 1)
+with check("leading axes that broadcast, two and more: each as alone", points=0.5):
+    for query_batch, keys_batch, values_batch in (
+        ((2, 6), (), ()),
+        ((2, 1), (), ()),
+        ((), (2, 6), (2, 6)),
+        ((2, 6), (2, 6), (2, 6)),
+        ((2, 1), (6,), (6,)),
+        ((6,), (2, 1), (2, 1)),
+        ((6,), (6,), ()),
+        ((), (2,), ()),
+        ((2, 6), (6,), (2, 1)),
+        ((), (), (2,)),
+        ((6,), (), (2, 1)),
+        ((2, 1), (1,), (1,)),
+        ((3, 3), (3,), ()),
+        ((4, 2), (2,), (2,)),
+        ((2, 1, 3), (2, 1, 1), ()),
+        ((1, 2, 1, 3), (2, 1), (2, 1)),
+        ((1, 2), (1, 1), (1, 1)),
+    ):
+        compare((query_batch, keys_batch, values_batch))
+checks_passed("soft_lookup")
 ### END HIDDEN TESTS
 
 # %% check="soft_lookup_errors" points=0.5
