@@ -1,0 +1,162 @@
+"""What the student's package has beside its parts: how it is found, tested, described and drawn."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from .own_answer import GIVEN
+from .own_package import NAME, Place, put, sections, write
+
+__all__ = ["kept_parts", "lines_of", "picture", "write_frame", "write_readme"]
+
+_INIT = '''\
+"""The parts of a transformer, written in the course's lessons: README.md says what each is."""
+
+from .given.package_parts import part
+
+
+def __getattr__(name: str) -> object:
+    return part(__name__, name)
+'''
+
+_MAIN = f"""\
+import sys
+
+import {NAME}
+from {NAME}.given.package_program import main
+
+sys.exit(main({NAME}))
+"""
+
+_TESTS = f'''\
+import pytest
+
+from {NAME}.given.package_parts import MissingPart
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """A part that builds on one that is not there yet cannot be tested."""
+    try:
+        return (yield)
+    except MissingPart as error:
+        pytest.skip(str(error))
+'''
+
+_PROJECT = f'''\
+[build-system]
+requires = ["setuptools>=77"]
+build-backend = "setuptools.build_meta"
+
+[project]
+name = "{NAME.replace("_", "-")}"
+version = "0.1"
+description = "The parts of a transformer, written by hand."
+readme = "README.md"
+requires-python = ">=3.11"
+dependencies = ["numpy", "torch", "matplotlib", "seaborn"]
+
+[tool.setuptools]
+packages = ["{NAME}", "{NAME}.given"]
+package-dir = {{ "{NAME}" = "." }}
+package-data = {{ "{NAME}.given" = ["*.json"] }}
+
+[tool.pytest.ini_options]
+testpaths = ["tests"]
+pythonpath = [".."]
+
+[tool.{NAME}]
+keep = true  # false: passed answers are not kept here any more, and later lessons do not use them
+'''
+
+_README = f"""\
+# {NAME}
+
+The parts of a transformer. I wrote them in the lessons of a course on attention, and each has
+passed its lesson's visible checks, which are the tests here. {{count}} parts, {{lines}} lines of
+code. What lies in `given/` is the course's: the reader of a published model's file, its tokenizer,
+the program, and the tests' assertions.
+
+{{picture}}
+
+| part | what it is | where | lines |
+| :-- | :-- | :-- | --: |
+{{table}}
+
+In the folder above this one, which has to be called `{NAME}`:
+
+```
+python -m {NAME} "The capital of France is"    # a published model goes on with a text
+python -m {NAME} --chat                        # talk with it
+python -m {NAME} --look "the black cat"        # what looks at what
+python -m {NAME} --zip                         # all of this as one file
+pytest {NAME}
+```
+"""
+
+
+def write_frame(here: Place) -> None:
+    """What a package has beside its parts."""
+    folder, kit = here.package, Path(__file__).parent
+    put(folder / "__init__.py", "package", _INIT)
+    put(folder / "__main__.py", "program", _MAIN)
+    put(folder / "pyproject.toml", "project", _PROJECT)
+    put(folder / "tests" / "conftest.py", "missing", _TESTS)
+    put(folder / "given" / "__init__.py", "given", '"""The course\'s own, as it is."""')
+    for name in GIVEN:
+        put(folder / "given" / f"{name}.py", name, (kit / f"{name}.py").read_text(encoding="utf-8"))
+    exercises = folder / "given" / "exercises.json"
+    data = (json.dumps(here.parts, indent=0) + "\n").encode()
+    if not exercises.exists() or exercises.read_bytes() != data:
+        write(exercises, data)
+
+
+def kept_parts(package: Path) -> dict[str, tuple[str, str]]:
+    """The parts of a package: name, module and text."""
+    return {
+        section.name: (path.stem, section.text)
+        for path in sorted(package.glob("lesson_*.py"))
+        for section in sections(path)
+        if section.name not in ("", "about", "imports")
+    }
+
+
+def lines_of(text: str) -> int:
+    """How many lines are not empty."""
+    return sum(bool(line.strip()) for line in text.splitlines())
+
+
+def picture(parts: dict[str, str], kept: dict[str, tuple[str, str]]) -> Iterator[str]:
+    """The course's parts as blocks, a line a lesson: full where the package has one.
+
+    Args:
+        parts: all, with the folder of their lesson.
+        kept: those of the package.
+    """
+    for lesson in dict.fromkeys(parts.values()):
+        names = [name for name, folder in parts.items() if folder == lesson]
+        blocks = "".join("■" if name in kept else "□" for name in names)
+        said = ", ".join(name for name in names if name in kept)
+        yield f"{lesson.replace('-', ' '):32s}{blocks:9s}{said}".rstrip()
+
+
+def write_readme(here: Place) -> None:
+    """Say what each part is, and draw the whole; a README that was edited stays."""
+    kept = kept_parts(here.package)
+    rows = [
+        f"| `{name}` | {_about(name, text)} | [{module}.py]({module}.py) | {lines_of(text)} |"
+        for name, (module, text) in kept.items()
+    ]
+    drawn = "\n".join(f"    {line}" for line in picture(here.parts, kept))
+    lines = sum(lines_of(text) for _, text in kept.values())
+    text = _README.format(count=len(kept), lines=lines, picture=drawn, table="\n".join(rows))
+    put(here.package / "README.md", "README", text)
+
+
+def _about(name: str, text: str) -> str:
+    """The first sentence of a part's docstring."""
+    found = re.search(rf'^(?:def|class) {name}\b.*?"""(.*?)(?:\n|""")', text, re.M | re.S)
+    return found[1].replace("|", r"\|") if found else ""

@@ -1,0 +1,144 @@
+"""A check that passes keeps the answer: it goes into the student's package, and one line says so.
+
+It watches the cells of a notebook's kernel. A check counts only as it was handed out, and only
+when the whole of its cell passed; what is tried while a failed check looks for a mistake is no
+cell. An answer that fails later takes nothing away.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from pathlib import Path
+from typing import Any
+
+from . import own_answer
+from .cells import namespace, source_of
+from .notebook_reading import digest
+from .own_frame import lines_of, write_frame, write_readme
+from .own_package import NAME, SWITCH, Place, Section, module_of, place, put, replace, sections
+
+__all__ = ["keep", "watch"]
+
+_CHECKS = re.compile(r"""^checks_passed\(["'](\w+)["']""", re.M)
+
+#: Seconds to wait for another notebook that writes into the package.
+_PATIENCE = 20
+
+
+def watch() -> None:
+    """From now on keep what passes in this kernel."""
+    from IPython.core.getipython import get_ipython
+
+    shell = get_ipython()
+    if shell is not None:
+        shell.events.register("post_run_cell", _after)
+
+
+def _after(result: Any) -> None:
+    source = str(getattr(result.info, "raw_cell", ""))
+    checked = _CHECKS.findall(source)
+    here = place() if checked and result.success else None
+    if here is None or here.parts.get(checked[-1]) != here.lesson:
+        return
+    from .shown import show_pass
+
+    if here.checks.get(digest(source, True)) != checked[-1]:
+        said = f"Not kept in {NAME}: this check is not as it was handed out."
+    else:
+        said = keep(here, checked[-1], source)
+    if said:
+        show_pass(said, right=False)
+
+
+def keep(here: Place, exercise: str, check: str) -> str:
+    """Keep an answer whose check passed; nothing that happens here disturbs the notebook.
+
+    Args:
+        here: the lesson.
+        exercise: whose check passed.
+        check: its source.
+
+    Returns:
+        What there is to say, in one line; "" where the package holds this answer already.
+    """
+    from filelock import FileLock, Timeout
+
+    try:
+        cells = [*map(str, namespace().get("In", [])), source_of(exercise)]
+        lifted = own_answer.answer(exercise, source_of(exercise), cells, here.parts)
+        tested = own_answer.test(exercise, check, cells, here.parts)
+        here.package.mkdir(exist_ok=True)
+        with FileLock(here.package / ".lock", timeout=_PATIENCE):
+            return _written(here, exercise, lifted, tested)
+    except own_answer.CannotLift as error:
+        return f"`{exercise}` is not kept in {NAME}: {error}. Put it into the answer's cell."
+    except Timeout:
+        return f"`{exercise}` is not kept in {NAME}: another notebook writes there. Run this again."
+    except OSError as error:
+        return (
+            f"`{exercise}` passes, and cannot be kept: {NAME} cannot be written "
+            f"({error.strerror or error}). `{SWITCH}=off` switches this off."
+        )
+    except Exception as error:  # whatever it is, the check has passed
+        return f"`{exercise}` is not kept in {NAME}: {type(error).__name__}: {error}"
+
+
+def _written(
+    here: Place, exercise: str, lifted: own_answer.Lifted, tested: own_answer.Lifted
+) -> str:
+    module = here.package / f"{module_of(here.lesson)}.py"
+    tests = here.package / "tests" / f"test_{module.name}"
+    write_frame(here)
+    names = [name for name, lesson in here.parts.items() if lesson == here.lesson]
+    order = ["about", "imports", *names]
+    before = {s.name: s.text for s in sections(module)}
+    about = f'"""What I wrote in lesson {here.lesson.replace("-", " ")}."""'
+    put(module, "about", about, order)
+    kept = {*before, exercise}
+    wanted = [f"from . import {name}" for name in lifted.parts if name not in kept]
+    wanted += [line.replace("from my_transformer.", "from .") for line in lifted.imports]
+    _add_imports(module, wanted, f"from . import {exercise}", order)
+    edited = put(module, exercise, lifted.text, order)
+    wanted = [f"from {NAME} import {name}" for name in tested.parts]
+    _add_imports(tests, [*wanted, *tested.imports], "", order)
+    put(tests, exercise, tested.text, order)
+    write_readme(here)
+    where = f"{NAME}/{module.name}"
+    if edited is not None:
+        differs = _differs(edited, lifted.text)
+        return f"{where}: `{exercise}` has edits of yours and stays as it is. {differs}".strip()
+    if before.get(exercise, "").strip() == lifted.text.strip():
+        return ""
+    return f"Kept: `{exercise}` is in {where} ({lines_of(lifted.text)} lines)."
+
+
+def _add_imports(path: Path, wanted: list[str], unwanted: str, order: list[str]) -> None:
+    """Bring the imports of a file up to date: lines of others stay."""
+    old = next((s.text for s in sections(path) if s.name == "imports"), "")
+    lines = [line for line in old.strip().splitlines() if line != unwanted]
+    lines += [line for line in dict.fromkeys(wanted) if line not in lines]
+    if all(re.match(r"(?:import|from) [\w., ]+$", line) for line in lines):
+        lines.sort(key=_as_imports_go)
+    text = "\n".join(lines)
+    if text != old.strip():
+        replace(path, "imports", text, order)
+
+
+def _as_imports_go(line: str) -> tuple[bool, bool, str]:
+    return f" {NAME}" in line or "from ." in line, line.startswith("from"), line
+
+
+def _differs(edited: Section, passed: str) -> str:
+    """How many lines differ from what passed, and the first of them."""
+    lines = difflib.unified_diff(
+        passed.strip().splitlines(), edited.text.strip().splitlines(), n=0, lineterm=""
+    )
+    changed = [line for line in lines if re.match(r"[-+](?![-+]{2})", line)]
+    if not changed:
+        return ""
+    more, fewer = (sum(line[0] == sign for line in changed) for sign in "+-")
+    return (
+        f"Against the answer that passed here: {more} lines more, {fewer} fewer; first "
+        f"`{changed[0][1:].strip()}`. To take that, delete yours there and run this again."
+    )
