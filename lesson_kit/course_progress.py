@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import quote
 
 from . import notebook_reading as reading
+from .own_frame import as_markdown
 
 __all__ = ["show_progress"]
 
@@ -275,7 +276,9 @@ def _cell(text: str) -> str:
 
 
 def show_progress(folder: str = ".") -> None:
-    """Show the progress of all lessons of a course folder below the cell."""
+    """Show below the cell the progress of all lessons of a course folder, and the student's own
+    package, once there is one."""
     from IPython.display import Markdown, display
 
-    display(Markdown(as_table([progress_of(path) for path in lesson_notebooks(Path(folder))])))
+    table = as_table([progress_of(path) for path in lesson_notebooks(Path(folder))])
+    display(Markdown(table + as_markdown(Path(folder))))

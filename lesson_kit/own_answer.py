@@ -9,7 +9,9 @@ from __future__ import annotations
 import ast
 import builtins
 import dis
+import io
 import re
+import tokenize
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import CodeType
@@ -28,6 +30,11 @@ GIVEN = (
 )
 
 _KIT = "lesson_kit."
+
+#: Lines of a check that only a notebook needs.
+_NOTEBOOKS_OWN = re.compile(
+    r"^(?:checks_passed\(.*\)|import lesson_kit\.checks|# Check of .*) *\n?", re.M
+)
 _KNOWN = {*vars(builtins), "__name__", "__class__"}
 
 
@@ -78,9 +85,9 @@ def answer(name: str, source: str, cells: Sequence[str], parts: Iterable[str]) -
     if not any(name in statement.binds for statement in statements):
         raise CannotLift(f"no cell is known that defines {name}")
     others = [s for cell in cells for s in _statements(cell)]
-    chosen, found = _needed([name], statements, others, set(parts) - {name})
-    found.text = "\n\n\n".join(statement.text for statement in chosen)
-    return found
+    chosen, lifted = _needed([name], statements, others, set(parts) - {name})
+    lifted.text = "\n\n\n".join(statement.text for statement in chosen)
+    return lifted
 
 
 def test(exercise: str, source: str, cells: Sequence[str], parts: Iterable[str]) -> Lifted:
@@ -95,21 +102,21 @@ def test(exercise: str, source: str, cells: Sequence[str], parts: Iterable[str])
     Raises:
         CannotLift: it needs something that cannot come along.
     """
-    body = re.sub(r"^checks_passed\(.*\)\s*$", "", _plain(source), flags=re.M).strip()
+    body = _NOTEBOOKS_OWN.sub("", _plain(source)).strip()
     tree = ast.parse(body)
     inside = _looked_up(compile(tree, "<check>", "exec"))
     bound = {name for statement in _statements(body) for name in statement.binds}
     others = [s for cell in cells for s in _statements(cell)]
-    chosen, found = _needed(sorted(inside - bound), [], others, set(parts))
+    chosen, lifted = _needed(sorted(inside - bound), [], others, set(parts))
     lines = body.splitlines()
-    fixed = set(_inside_texts(tree))
+    fixed = set(_inside_texts(body))
     indented = [
         line if number in fixed or not line else f"    {line}"
         for number, line in enumerate(lines, start=1)
     ]
     own = f"def test_{exercise}():\n" + "\n".join(indented)
-    found.text = "\n\n\n".join([*(statement.text for statement in chosen), own])
-    return found
+    lifted.text = "\n\n\n".join([*(statement.text for statement in chosen), own])
+    return lifted
 
 
 def _needed(
@@ -117,7 +124,7 @@ def _needed(
 ) -> tuple[list[_Statement], Lifted]:
     """The statements that bind some names and what these look up, and what is to be imported."""
     chosen: list[_Statement] = []
-    found = Lifted()
+    needs = Lifted()
     waiting, been = list(wanted), set[str]()
     while waiting:
         name = waiting.pop(0)
@@ -126,7 +133,7 @@ def _needed(
         been.add(name)
         here = [statement for statement in own if name in statement.binds]
         if not here and name in parts:
-            found.parts.append(name)
+            needs.parts.append(name)
             continue
         if not here and name in _KNOWN:
             continue
@@ -136,12 +143,12 @@ def _needed(
         for statement in here:
             imported = dict(statement.imports).get(name)
             if imported is not None:
-                found.imports.append(_of_the_package(name, imported))
+                needs.imports.append(_of_the_package(name, imported))
             elif not statement.imports and statement not in chosen:
                 chosen.append(statement)
                 waiting.extend(sorted(statement.looks_up))
     order = [*others, *own]
-    return sorted(chosen, key=order.index), found
+    return sorted(chosen, key=order.index), needs
 
 
 def _of_the_package(name: str, statement: str) -> str:
@@ -212,19 +219,22 @@ def _names(code: CodeType, *kinds: str) -> set[str]:
 
 def _looked_up(code: CodeType) -> set[str]:
     """Names of the notebook that code looks up, in itself or in functions of it."""
-    found = _names(code, "LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS")
+    names = _names(code, "LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS")
     if code.co_name != "<module>":
-        found -= _names(code, "STORE_NAME")  # a class's own
+        names -= _names(code, "STORE_NAME")  # a class's own
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            found |= _looked_up(constant)
-    return found
+            names |= _looked_up(constant)
+    return names
 
 
-def _inside_texts(tree: ast.AST) -> Iterator[int]:
+def _inside_texts(source: str) -> Iterator[int]:
     """Lines that begin inside a text of several lines, which are not to be moved."""
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Constant, ast.JoinedStr)) and node.end_lineno:
-            is_text = isinstance(node, ast.JoinedStr) or isinstance(node.value, str)
-            if is_text:
-                yield from range(node.lineno + 1, node.end_lineno + 1)
+    begun: list[int] = []
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        kind = tokenize.tok_name[token.type]
+        if kind == "FSTRING_START":  # since Python 3.12 an f-string is several tokens
+            begun.append(token.start[0])
+        elif kind in ("STRING", "FSTRING_END"):
+            first = begun.pop() if kind == "FSTRING_END" else token.start[0]
+            yield from range(first + 1, token.end[0] + 1)

@@ -10,12 +10,16 @@ from pathlib import Path
 from .own_answer import GIVEN
 from .own_package import NAME, Place, put, sections, write
 
-__all__ = ["kept_parts", "lines_of", "picture", "write_frame", "write_readme"]
+__all__ = ["as_markdown", "kept_parts", "lines_of", "picture", "write_frame", "write_readme"]
 
 _INIT = '''\
 """The parts of a transformer, written in the course's lessons: README.md says what each is."""
 
+import os
+
 from .given.package_parts import part
+
+os.environ.setdefault("KERAS_BACKEND", "torch")  # where Keras is used
 
 
 def __getattr__(name: str) -> object:
@@ -143,6 +147,25 @@ def picture(parts: dict[str, str], kept: dict[str, tuple[str, str]]) -> Iterator
         yield f"{lesson.replace('-', ' '):32s}{blocks:9s}{said}".rstrip()
 
 
+def as_markdown(course: Path) -> str:
+    """A student's package for the start page; "" where there is none yet."""
+    try:
+        kept, parts = kept_parts(course / NAME), Place(course, "").parts
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return ""
+    if not kept:
+        return ""
+    count = sum(lines_of(text) for _, text in kept.values())
+    return (
+        f"\n\n### Your package `{NAME}`\n\nWhat passed its check is kept there, and the lessons "
+        f"that build on it use it: {len(kept)} of {len(parts)} parts, {count} of your lines. "
+        f"[README.md]({NAME}/README.md) says what it can do.\n\n"
+        + "```\n"
+        + "\n".join(picture(parts, kept))
+        + "\n```"
+    )
+
+
 def write_readme(here: Place) -> None:
     """Say what each part is, and draw the whole; a README that was edited stays."""
     kept = kept_parts(here.package)
@@ -158,5 +181,5 @@ def write_readme(here: Place) -> None:
 
 def _about(name: str, text: str) -> str:
     """The first sentence of a part's docstring."""
-    found = re.search(rf'^(?:def|class) {name}\b.*?"""(.*?)(?:\n|""")', text, re.M | re.S)
-    return found[1].replace("|", r"\|") if found else ""
+    docstring = re.search(rf'^(?:def|class) {name}\b.*?"""(.*?)(?:\n|""")', text, re.M | re.S)
+    return docstring[1].replace("|", r"\|") if docstring else ""

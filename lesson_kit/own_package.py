@@ -21,8 +21,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from .cells import in_notebook
-
 __all__ = [
     "NAME",
     "SWITCH",
@@ -72,13 +70,13 @@ class Place:
     @cached_property
     def parts(self) -> dict[str, str]:
         """The course's exercises in order, each with the folder of its lesson."""
-        found = {}
+        parts = {}
         for folder, cells in sorted(self._cells.items()):
             checked = {name for _, _, name, points, *_ in cells if points}
             for _, _, name, *_ in cells:
                 if f"test_{name}" in checked and not name.startswith("answer_"):
-                    found[name] = folder
-        return found
+                    parts[name] = folder
+        return parts
 
     @cached_property
     def checks(self) -> dict[str, str]:
@@ -92,17 +90,19 @@ class Place:
 
 def place() -> Place | None:
     """Where this notebook lies; None where it is no student's, or the package is switched off."""
+    from .cells import in_notebook  # the start page needs no NumPy
+
     here = Path.cwd()
     if not in_notebook() or os.environ.get(SWITCH, "").lower() in ("off", "0", "no"):
         return None
     if not re.match(r"\d+-", here.name) or not (here.parent / _MANIFEST).is_file():
         return None
-    found = Place(here.parent, here.name)
+    lesson = Place(here.parent, here.name)
     try:
-        known = bool(found.checks or found.parts)
+        known = bool(lesson.checks or lesson.parts)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return found if known and _switched_on(found.package / "pyproject.toml") else None
+    return lesson if known and _switched_on(lesson.package / "pyproject.toml") else None
 
 
 def _switched_on(settings: Path) -> bool:
@@ -141,15 +141,15 @@ def _digest(text: str) -> str:
 def sections(path: Path) -> list[Section]:
     """The sections of a file, in order; what stands above the first has no name. None of a file
     that is not there."""
-    found = [Section("", _digest(""), "")]
+    row = [Section("", _digest(""), "")]
     text = path.read_text(encoding="utf-8-sig", errors="surrogateescape") if path.exists() else ""
     for line in text.splitlines():
         mark = _MARK.match(line)
         if mark:
-            found.append(Section(mark[1], mark[2], ""))
+            row.append(Section(mark[1], mark[2], ""))
         else:
-            found[-1].text += line + "\n"
-    return [section for section in found if section.name or section.text.strip()]
+            row[-1].text += line + "\n"
+    return [section for section in row if section.name or section.text.strip()]
 
 
 def put(path: Path, name: str, text: str, order: Sequence[str] = ()) -> Section | None:
@@ -163,10 +163,10 @@ def put(path: Path, name: str, text: str, order: Sequence[str] = ()) -> Section 
     Returns:
         The section as it was edited, which stays as it is; else None.
     """
-    found = sections(path)
-    old = next((section for section in found if section.name == name), None)
-    if old is None and _defines(found, name):
-        old = next(section for section in found if _defines([section], name))
+    row = sections(path)
+    old = next((section for section in row if section.name == name), None)
+    if old is None and _defines(row, name):
+        old = next(section for section in row if _defines([section], name))
         return Section(name, "", old.text)
     if old is not None and _digest(old.text) == _digest(text):
         if not old.edited:
@@ -175,33 +175,33 @@ def put(path: Path, name: str, text: str, order: Sequence[str] = ()) -> Section 
         return old
     if old is None:
         later = set(order[list(order).index(name) + 1 :]) if name in order else set()
-        at = next((i for i, section in enumerate(found) if section.name in later), len(found))
+        at = next((i for i, section in enumerate(row) if section.name in later), len(row))
         old = Section(name, "", "")
-        found.insert(at, old)
+        row.insert(at, old)
     old.text, old.written = text, _digest(text)
-    _write(path, found)
+    _write(path, row)
     return None
 
 
 def replace(path: Path, name: str, text: str, order: Sequence[str]) -> None:
     """:func:`put`, also where somebody edited the section."""
-    found = [section for section in sections(path) if section.name != name]
+    row = [section for section in sections(path) if section.name != name]
     later = set(order[list(order).index(name) + 1 :])
-    at = next((i for i, section in enumerate(found) if section.name in later), len(found))
-    found.insert(at, Section(name, _digest(text), text))
-    _write(path, found)
+    at = next((i for i, section in enumerate(row) if section.name in later), len(row))
+    row.insert(at, Section(name, _digest(text), text))
+    _write(path, row)
 
 
-def _defines(found: Sequence[Section], name: str) -> bool:
+def _defines(row: Sequence[Section], name: str) -> bool:
     defined = re.compile(rf"^(?:def|class) {re.escape(name)}\b", re.M)
-    return any(defined.search(section.text) for section in found)
+    return any(defined.search(section.text) for section in row)
 
 
-def _write(path: Path, found: Sequence[Section]) -> None:
+def _write(path: Path, row: Sequence[Section]) -> None:
     """Replace a file at once by its sections; lines end as they did."""
     begin, end = ("<!-- ", " -->") if path.suffix == ".md" else ("# ", "")
     texts = []
-    for section in found:
+    for section in row:
         mark = f"{begin}==== {section.name} (as kept: {section.written}) ===={end}\n"
         texts.append((mark if section.name else "") + section.text.strip("\n") + "\n")
     between = "\n\n" if path.suffix == ".py" else "\n"

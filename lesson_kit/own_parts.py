@@ -8,6 +8,7 @@ wherever work is graded, the course's parts are used, and nothing is said.
 from __future__ import annotations
 
 import contextlib
+import dis
 import importlib
 import importlib.util
 import io
@@ -67,7 +68,8 @@ def _chosen(here: Place, course: ModuleType) -> tuple[dict[str, Any], dict[str, 
     for name in (name for name in here.parts if name in asked):
         try:
             part = getattr(importlib.import_module(f"{NAME}.{kept[name][0]}"), name)
-            _try(name, kept[name][0])
+            with _with_all_that_is_used(part, getattr(course, name, None)):
+                _try(name, kept[name][0])
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -79,13 +81,13 @@ def _chosen(here: Place, course: ModuleType) -> tuple[dict[str, Any], dict[str, 
 
 
 def _with_what_they_use(names: list[str], kept: dict[str, tuple[str, str]]) -> set[str]:
-    found, waiting = set(names), list(names)
+    used, waiting = set(names), list(names)
     while waiting:
         words = set(re.findall(r"\w+", kept[waiting.pop()][1]))
-        new = words & set(kept) - found
-        found |= new
+        new = words & set(kept) - used
+        used |= new
         waiting.extend(new)
-    return found
+    return used
 
 
 def _load(folder: Path) -> ModuleType:
@@ -112,6 +114,35 @@ def _try(name: str, module: str) -> None:
     for seed in _SEEDS:
         with checks.inputs_of(seed):
             getattr(tests, f"test_{name}")()
+
+
+@contextlib.contextmanager
+def _with_all_that_is_used(part: Any, course: Any) -> Iterator[None]:
+    """Refuse a class whose objects, as they are made in the block, lack an attribute that the
+    course's have and this notebook speaks of: the check of a part does not ask for all that later
+    lessons use."""
+    if not (isinstance(part, type) and isinstance(course, type) and "__init__" in vars(part)):
+        yield
+        return
+    text = " ".join(path.read_text(encoding="utf-8") for path in Path.cwd().glob("*.ipynb"))
+    steps = dis.get_instructions(vars(course).get("__init__", object.__init__))
+    sets = {str(step.argval) for step in steps if step.opname == "STORE_ATTR"}
+    used = {name for name in sets if re.search(rf"\w\.{name}\b", text)}
+    begin = vars(part)["__init__"]
+
+    def watched(self: Any, *args: Any, **kwargs: Any) -> None:
+        begin(self, *args, **kwargs)
+        used.difference_update([name for name in used if hasattr(self, name)])
+        made.append(self.__class__)
+
+    made: list[type] = []
+    part.__init__ = watched  # type: ignore[misc]
+    try:
+        yield
+    finally:
+        part.__init__ = begin  # type: ignore[misc]
+    if made and used:
+        raise AssertionError(f"it has no `{min(used)}`, which this lesson uses.")
 
 
 def _use_instead(name: str, course: Any) -> None:
@@ -144,7 +175,7 @@ def _said(here: Place, names: list[str], own: dict[str, Any], aside: dict[str, s
     ]
     for name, why in aside.items():
         where = f"{NAME}/{module_of(here.parts[name])}.py"
-        lines.append(f"Your {name} ({where}) is set aside here, for its check fails: {why}")
+        lines.append(f"Your {name} ({where}) is set aside here: {why}")
     return "\n".join(lines)
 
 

@@ -78,7 +78,7 @@ def lacking(value: Any, been: set[int] | None = None) -> list[Missing]:
     if id(value) in been or not hasattr(value, "__module__"):
         return []
     been.add(id(value))
-    found: dict[str, Missing] = {}
+    lacks: dict[str, Missing] = {}
     functions = [value, *vars(value).values()] if isinstance(value, type) else [value]
     for function in functions:
         if isinstance(function, FunctionType):
@@ -86,8 +86,8 @@ def lacking(value: Any, been: set[int] | None = None) -> list[Missing]:
                 used = function.__globals__.get(name)
                 ours = isinstance(used, (FunctionType, type, Missing))
                 for missing in lacking(used, been) if ours else ():
-                    found[repr(missing)] = missing
-    return list(found.values())
+                    lacks[repr(missing)] = missing
+    return list(lacks.values())
 
 
 def _names_in(code: CodeType) -> set[str]:

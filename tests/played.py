@@ -68,7 +68,13 @@ def play(
             if is_answer(cell) and cell.cell_type == "code":
                 cell.source = plan[lesson.folder].get(grade_id(cell), cell.source)
         nbformat.write(notebook, path)
-    command = [sys.executable, "-m", "tests.played", str(course.resolve()), json.dumps(sorted(plan))]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.played",
+        str(course.resolve()),
+        json.dumps(sorted(plan)),
+    ]
     command.append("demonstrations" if demonstrations else "")
     done = subprocess.run(
         command,

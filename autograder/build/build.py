@@ -40,6 +40,7 @@ from autograder.errors import WrongUse
 from autograder.files import LEFT_BY_TOOLS
 from lesson_kit.course_progress import LESSON
 from lesson_kit.earlier import EARLIER
+from lesson_kit.own_package import NAME
 from lesson_kit.setting import DATA_FILE
 
 Say = Callable[[str], None]
@@ -331,5 +332,5 @@ def _tidy(notebook: NotebookNode) -> None:
 def _remove_strangers(into: Path, folders: set[str]) -> None:
     for top in ("build/source", "course", "solutions"):
         for path in (into / top).iterdir():
-            if path.is_dir() and path.name not in folders:
+            if path.is_dir() and path.name not in {*folders, NAME}:
                 shutil.rmtree(path)

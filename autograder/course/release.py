@@ -29,6 +29,7 @@ from autograder.notebooks import (
 )
 from lesson_kit import notebook_reading as reading
 from lesson_kit.course_progress import has_code
+from lesson_kit.own_package import NAME
 
 MANIFEST_FILE = ".release.json"
 
@@ -87,11 +88,11 @@ def digest_of_file(path: Path) -> str:
 
 
 def released_files(folder: Path) -> Iterator[str]:
-    """The files of a course folder by their names in it, in order, without what Jupyter,
-    Python and an update leave there."""
+    """The files of a course folder by their names in it, in order, without what Jupyter, Python and
+    an update leave there, and without a student's package."""
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
-        left = {*LEFT_BY_TOOLS, MANIFEST_FILE} & set(name.parts)
+        left = {*LEFT_BY_TOOLS, MANIFEST_FILE, NAME} & set(name.parts)
         if path.is_file() and not left and not is_beside(path):
             yield name.as_posix()
 

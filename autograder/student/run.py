@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import os
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
 from autograder.notebooks import DEMONSTRATION, SETUP, tags
+from lesson_kit.own_package import SWITCH
 from lesson_kit.shown import POINTS, without_frame
 
 #: Seconds that a lesson's imports may take at least: on a cold disk torch is slow to load.
@@ -88,8 +90,11 @@ def _run_to_the_end(
     client.log = logging.getLogger(f"{__name__}.quiet")
     client.log.propagate = False
     client.log.addHandler(logging.NullHandler())
+    # As where work is graded, earlier parts are the course's, and no answer is kept.
+    environment = {**os.environ, SWITCH: "off"}
     # What the kernel itself has to say is not for the student's terminal.
-    with client.setup_kernel(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with client.setup_kernel(env=environment, **quiet):
         for number, cell in enumerate(notebook.cells):
             if cell.cell_type != "code" or DEMONSTRATION in tags(cell) or number in ran.stopped:
                 continue
