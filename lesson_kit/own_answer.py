@@ -104,7 +104,7 @@ def test(exercise: str, source: str, cells: Sequence[str], parts: Iterable[str])
     """
     body = _NOTEBOOKS_OWN.sub("", _plain(source)).strip()
     tree = ast.parse(body)
-    inside = _looked_up(compile(tree, "<check>", "exec"))
+    inside = _looked_up(compile(tree, "<check>", "exec", dont_inherit=True))
     bound = {name for statement in _statements(body) for name in statement.binds}
     others = [s for cell in cells for s in _statements(cell)]
     chosen, lifted = _needed(sorted(inside - bound), [], others, set(parts))
@@ -184,7 +184,7 @@ def _each(body: list[ast.stmt], lines: list[str]) -> Iterator[_Statement]:
         first = min([node.lineno, *decorators])
         while first > 1 and lines[first - 2].startswith("#") and lines[first - 2][:4] != "# %%":
             first -= 1
-        code = compile(ast.Module([node], []), "<cell>", "exec")
+        code = compile(ast.Module([node], []), "<cell>", "exec", dont_inherit=True)
         yield _Statement(
             "\n".join(lines[first - 1 : node.end_lineno]),
             frozenset(_names(code, "STORE_NAME")),

@@ -37,16 +37,17 @@ def watch() -> None:
 
 def _after(result: Any) -> None:
     source = str(getattr(result.info, "raw_cell", ""))
-    checked = _CHECKS.findall(source)
-    here = place() if checked and result.success else None
-    if here is None or here.parts.get(checked[-1]) != here.lesson:
+    here = place() if result.success and "assert_" in source else None
+    if here is None:
         return
     from .shown import show_pass
 
-    if here.checks.get(digest(source, True)) != checked[-1]:
-        said = f"Not kept in {NAME}: this check is not as it was handed out."
+    exercise, named = here.checks.get(digest(source, True)), _CHECKS.findall(source)
+    if exercise is not None:
+        said = keep(here, exercise, source)
     else:
-        said = keep(here, checked[-1], source)
+        changed = here.parts.get(named[-1] if named else "") == here.lesson
+        said = f"Not kept in {NAME}: this check is not as it was handed out." if changed else ""
     if said:
         show_pass(said, right=False)
 

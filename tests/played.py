@@ -1,21 +1,22 @@
-"""A student's course, played through: each lesson's setup, answers and checks in a shell that is
-a notebook's kernel as far as the kit can tell.
+"""A student's course, played through: cells run in a shell that is a notebook's kernel as far as
+the kit can tell, each notebook in a process of its own, with the kit that lies beside it.
 
-``python -m tests.played FOLDER PLAN`` plays what a JSON file says, lesson by lesson, and prints
-what each cell said, one JSON object a lesson; a lesson is a process of its own.
+``python -m tests.played`` reads what to run, a line of JSON, and prints what the cells said.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import io
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import nbformat
 
@@ -27,6 +28,14 @@ from autograder.notebooks import DEMONSTRATION, SETUP, grade_id, is_answer, tags
 from .conftest import ROOT
 
 
+class Notebook(NamedTuple):
+    """A kernel's folder, its cells, each with a name, and more environment variables."""
+
+    folder: Path
+    cells: Sequence[tuple[str, str]]
+    environment: Mapping[str, str] = {}
+
+
 def solutions(lesson: Lesson) -> dict[str, str]:
     """The course's own answers to a lesson, as somebody would write them."""
     return {name: _MARKERS.sub("", source) for name, source in lesson.exercises.items()}
@@ -34,105 +43,124 @@ def solutions(lesson: Lesson) -> dict[str, str]:
 
 def first_alternatives(lesson: Lesson) -> dict[str, str]:
     """The first right answer that is written otherwise, where there is one."""
-    found = solutions(lesson)
+    answers = solutions(lesson)
     for other in reversed(list(alternatives(lesson))):
-        found[other.exercise] = other.source
-    return found
+        answers[other.exercise] = other.source
+    return answers
+
+
+@cache
+def _server() -> subprocess.Popen[str]:
+    """The process that has imported all that notebooks import, and forks them."""
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tests.played"],
+        cwd=ROOT,
+        env={**os.environ, "MPLBACKEND": "agg"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    atexit.register(server.kill)
+    return server
+
+
+def run(*notebooks: Notebook) -> list[dict[str, str]]:
+    """What the cells of notebooks that run at once said, by their names.
+
+    A cell that raises has its exception as ``failed NAME`` too.
+    """
+    books = [(str(book.folder), book.cells, book.environment) for book in notebooks]
+    pipes = _server().stdin, _server().stdout
+    assert pipes[0] is not None
+    assert pipes[1] is not None
+    print(json.dumps(books), file=pipes[0], flush=True)
+    return list(json.loads(pipes[1].readline()))
 
 
 def play(
     course: Path,
-    lessons: Iterable[Lesson],
-    answers: Mapping[str, Mapping[str, str]],
+    answers: Mapping[Lesson, Mapping[str, str]],
     *,
-    demonstrations: bool = False,
-    environment: Mapping[str, str] | None = None,
+    demonstrations: Sequence[str] = (),
 ) -> dict[str, dict[str, str]]:
-    """Write answers into the notebooks of a student's course, and run these.
+    """Write answers into the notebooks of a student's course, in order, and run these.
 
     Args:
         course: the student's folder.
-        lessons: which to play.
-        answers: of each lesson, by its folder: source by exercise; others are left as they are.
-        demonstrations: whether they run too.
-        environment: more variables.
+        answers: source by exercise; others are left as they are.
+        demonstrations: numbers of lessons whose demonstrations run too.
 
     Returns:
         Of each lesson what its cells said, by grade_id, by "setup" or by their place.
     """
-    plan = {lesson.folder: dict(answers.get(lesson.folder, {})) for lesson in lessons}
-    for lesson in lessons:
+    said = {}
+    for lesson, written in answers.items():
         path = course / lesson.folder / f"{lesson.notebook_name}.ipynb"
         notebook = nbformat.read(path, as_version=4)
-        for cell in notebook.cells:
+        cells = []
+        for place, cell in enumerate(notebook.cells):
             if is_answer(cell) and cell.cell_type == "code":
-                cell.source = plan[lesson.folder].get(grade_id(cell), cell.source)
+                cell.source = written.get(grade_id(cell), cell.source)
+            shown = DEMONSTRATION in tags(cell) and lesson.folder[:2] not in demonstrations
+            if cell.cell_type == "code" and not shown:
+                name = "setup" if SETUP in tags(cell) else grade_id(cell) or f"cell {place}"
+                cells.append((name, cell.source))
         nbformat.write(notebook, path)
-    command = [
-        sys.executable,
-        "-m",
-        "tests.played",
-        str(course.resolve()),
-        json.dumps(sorted(plan)),
-    ]
-    command.append("demonstrations" if demonstrations else "")
-    done = subprocess.run(
-        command,
-        cwd=ROOT,
-        env={**os.environ, "MPLBACKEND": "agg", **(environment or {})},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return {name: said for name, said in map(json.loads, done.stdout.splitlines())}
-
-
-def _play_lesson(folder: Path, demonstrations: bool) -> dict[str, str]:
-    """Run the cells of the notebook in a lesson's folder, in this process."""
-    from IPython.core.interactiveshell import InteractiveShell
-
-    os.chdir(folder)
-    sys.path.insert(0, str(folder))
-    for name in [name for name in sys.modules if name.partition(".")[0] == "lesson_kit"]:
-        del sys.modules[name]  # the copy beside the notebook is used, as in a kernel
-    shell = InteractiveShell.instance()
-    shell.kernel = object()
-    said: dict[str, str] = {}
-    (path,) = folder.glob("*.ipynb")
-    for place, cell in enumerate(nbformat.read(path, as_version=4).cells):
-        shown = DEMONSTRATION in tags(cell)
-        if cell.cell_type != "code" or (shown and not demonstrations):
-            continue
-        name = "setup" if SETUP in tags(cell) else grade_id(cell) or f"cell {place}"
-        with contextlib.redirect_stdout(io.StringIO()) as out:
-            result = shell.run_cell(cell.source, store_history=True)
-        said[name] = out.getvalue()
-        if shown and result.error_in_exec is not None:
-            said[f"failed {name}"] = repr(result.error_in_exec)
+        (said[lesson.folder],) = run(Notebook(path.parent, cells))
     return said
 
 
-def _main(course: Path, folders: list[str], demonstrations: bool) -> None:
+def _run(folder: str, cells: Sequence[tuple[str, str]]) -> dict[str, str]:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    os.chdir(folder)
+    sys.path.insert(0, folder)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "lesson_kit"]:
+        del sys.modules[name]
+    shell = InteractiveShell.instance()
+    shell.kernel = object()
+    said: dict[str, str] = {}
+    for name, source in cells:
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            result = shell.run_cell(source, store_history=True)
+        said[name] = out.getvalue()
+        error = result.error_in_exec or result.error_before_exec
+        if error is not None:
+            said[f"failed {name}"] = repr(error)
+    return said
+
+
+def _main() -> None:
     import ipykernel.ipkernel  # noqa: F401  # so the kit sees a kernel's process
     import matplotlib.pyplot  # noqa: F401
     import seaborn  # noqa: F401
     import torch
 
     torch.set_num_threads(1)
-    for folder in folders:
-        sys.stdout.flush()
-        child = os.fork()
-        if not child:
-            status = 1
-            try:
-                line: Any = folder, _play_lesson(course / folder, demonstrations)
-                print(json.dumps(line), flush=True)
-                status = 0
-            finally:
-                os._exit(status)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, folder
+    for line in sys.stdin:
+        children: list[tuple[int, int]] = []
+        for folder, cells, environment in json.loads(line):
+            readable, writable = os.pipe()
+            child = os.fork()
+            if not child:
+                status = 1
+                try:
+                    os.environ.update(environment)
+                    said: Any = _run(folder, cells)
+                    with open(writable, "w") as pipe:
+                        json.dump(said, pipe)
+                    status = 0
+                finally:
+                    os._exit(status)
+            os.close(writable)
+            children.append((child, readable))
+        said = []
+        for child, readable in children:
+            with open(readable) as pipe:
+                said.append(json.load(pipe))
+            os.waitpid(child, 0)
+        print(json.dumps(said), flush=True)
 
 
 if __name__ == "__main__":
-    _main(Path(sys.argv[1]), json.loads(sys.argv[2]), bool(sys.argv[3]))
+    _main()
