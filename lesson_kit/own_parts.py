@@ -124,7 +124,7 @@ def _with_all_that_is_used(part: Any, course: Any) -> Iterator[None]:
     if not (isinstance(part, type) and isinstance(course, type) and "__init__" in vars(part)):
         yield
         return
-    text = " ".join(path.read_text(encoding="utf-8") for path in Path.cwd().glob("*.ipynb"))
+    text = " ".join(path.read_text("utf-8", "replace") for path in Path.cwd().glob("*.ipynb"))
     steps = dis.get_instructions(vars(course).get("__init__", object.__init__))
     sets = {str(step.argval) for step in steps if step.opname == "STORE_ATTR"}
     used = {name for name in sets if re.search(rf"\w\.{name}\b", text)}

@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
+from autograder.build.build import _remove_strangers
+from autograder.course.release import read_manifest, release_in
 from autograder.student.check import PASSES, check_notebook
+from lesson_kit.own_frame import as_markdown
 from lesson_kit.own_package import NAME, SWITCH, place, sections
 
 from ..conftest import ROOT
@@ -80,6 +83,10 @@ def test_the_answer_is_kept_with_what_it_needs_and_nothing_else(course: Path) ->
     assert "# By hand.\ndef double" in double.text
     assert "def given" in double.text
     assert "print" not in module(course).read_text()
+    page = as_markdown(course)
+    assert "2 of 2 parts, " in page
+    assert "■■" in page
+    assert release_in(course) == read_manifest(course)  # it is no part of what was handed out
     run_its_tests(course)
 
 
@@ -213,3 +220,10 @@ def test_a_check_on_the_terminal_neither_keeps_nor_reads(course: Path) -> None:
     outcomes = {check.grade_id: check.outcome for check in check_notebook(course / TINY, 60).checks}
     assert outcomes["test_double"] == outcomes["test_quadruple"] == PASSES
     assert not (course / NAME).exists()
+
+
+def test_a_build_leaves_it_alone(tmp_path: Path) -> None:
+    for folder in ("build/source", f"course/{NAME}", "course/99-gone", "solutions"):
+        (tmp_path / folder).mkdir(parents=True)
+    _remove_strangers(tmp_path, set())
+    assert [path.name for path in (tmp_path / "course").iterdir()] == [NAME]
