@@ -116,8 +116,9 @@ check_answer("answer_again_copy", answer_again_copy)
 #    $0.090,\ 0.245,\ 0.665$.
 # 4. **Average** the values with these weights.
 #
-# The `softmax` is that of lesson 2: the setup cell imports the course's version. You may use your
-# own: paste it into a new cell here.
+# The `softmax` is that of lesson 2: yours, if it passed its check there, else the course's. The setup
+# cell says which. (What passes is kept in `my_transformer`, a folder beside the lessons: a package of
+# your own, which grows with the course.)
 
 # %%
 query_chat = np.array([2.0, 2.0, 2.0, 0.0])  # (d_k,)

@@ -91,8 +91,8 @@ answer_again_circle = "b"
 check_answer("answer_again_circle", answer_again_circle)
 
 # %% [markdown]
-# `lesson_kit.earlier`, imported above, brings your tools of lessons 3 and 4, as the course solves them.
-# To use your own, paste them into a cell below this one.
+# `lesson_kit.earlier`, imported above, brings the tools of lessons 3 and 4: your own where they passed
+# their checks, else the course's. The setup cell says which.
 #
 # ## 1. Why is one attention not enough?
 #

@@ -41,8 +41,8 @@ from lesson_kit.progress import progress
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
 # %% [markdown]
-# The parts of earlier lessons come from `lesson/earlier.py`, as the course solves them. You may
-# paste your own versions in a cell below this one.
+# The parts of earlier lessons are your own where they passed their checks, else the course's. The
+# setup cell says which.
 #
 # ## Three questions first
 #

@@ -57,8 +57,8 @@ from lesson_kit.figures import draw_heatmap, show, text_table
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
 # %% [markdown]
-# `lesson_kit.earlier` brings the block of lesson 8, as the course solves it. To use your own, paste it
-# into a cell below this one.
+# `lesson_kit.earlier` brings the block of lesson 8: your own if it passed its check, else the course's.
+# The setup cell says which.
 #
 # ## 1. A model is a file of named numbers
 #

@@ -43,8 +43,8 @@ from lesson_kit.progress import progress
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
 # %% [markdown]
-# `earlier` brings your tools of lessons 5 to 8, as the course solves them. To use your own, paste
-# them into a cell below this one.
+# `earlier` brings the tools of lessons 5 to 8: your own where they passed their checks, else the
+# course's. The setup cell says which.
 #
 # Three questions from memory first. Say your answer aloud, then unfold.
 #

@@ -75,8 +75,8 @@ torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numb
 differs = "This result is not what the text says. Do the checks of your exercises pass?"
 
 # %% [markdown]
-# `earlier` brings your tools of lessons 3 to 12, as the course solves them. To use your own, paste
-# them into a cell below this one.
+# `earlier` brings the tools of lessons 3 to 12: your own where they passed their checks, else the
+# course's. The setup cell says which.
 #
 # ## 1. Cheap and exact, or cheap and different
 #

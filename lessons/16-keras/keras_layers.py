@@ -41,8 +41,8 @@ except ImportError:
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
 # %% [markdown]
-# `lesson_kit.earlier` brings your parts of lessons 3 and 5, as the course solves them. To use your own,
-# paste them into a cell below this one. Without Keras the setup cell says what to install, the cells that
+# `lesson_kit.earlier` brings the parts of lessons 3 and 5: your own where they passed their checks, else
+# the course's. Without Keras the setup cell says what to install, the cells that
 # need it show nothing, and the short answers and the written one can be done all the same.
 #
 # ## 1. The same layers under other names

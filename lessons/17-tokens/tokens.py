@@ -63,8 +63,8 @@ from lesson_kit.progress import progress
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
 # %% [markdown]
-# The GPT and the training step of lesson 10 and the `wordpiece` of lesson 12 come as the course solves
-# them. To use your own, paste them into a cell below this one.
+# The GPT and the training step of lesson 10 and the `wordpiece` of lesson 12 are your own where
+# they passed their checks, else the course's. The setup cell says which.
 #
 # ## 1. What a model reads
 #

@@ -74,8 +74,8 @@ from lesson_kit.progress import progress
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
 # %% [markdown]
-# `lesson_kit.earlier` brings the tools of lessons 3 to 11, as the course solves them. To use your own,
-# paste them into a cell below this one.
+# `lesson_kit.earlier` brings the tools of lessons 3 to 11: your own where they passed their checks, else
+# the course's. The setup cell says which.
 #
 # ## 1. A file that answers
 #
@@ -2428,6 +2428,19 @@ show(
 #   *GPTQ*.
 # - Perez, Ribeiro (2022), *Ignore Previous Prompt: Attack Techniques For Language Models*.
 # - Holtzman, Buys, Du, Forbes, Choi (2020), *The Curious Case of Neural Text Degeneration*.
+#
+# ## It talks outside of this notebook, too
+#
+# What passed its check in lessons 1 to 18 is kept in `my_transformer`, in your course folder: a Python package
+# of your own, with its tests. In a terminal there:
+#
+# ```
+# python -m my_transformer "The capital of France is"
+# python -m my_transformer --chat
+# python -m my_transformer --look "the black cat is sleeping"
+# ```
+#
+# Its `README.md` lists your parts with their lines; where a part is missing the program says which. The reader of the file and the tokenizer in it are the course's, the rest is yours.
 #
 # ## What comes next
 #

@@ -74,8 +74,8 @@ from lesson_kit.progress import progress
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
 # %% [markdown]
-# `lesson_kit.earlier` brings the parts of lessons 5 to 18, as the course solves them. To use your own,
-# paste them into a cell below this one.
+# `lesson_kit.earlier` brings the parts of lessons 5 to 18: your own where they passed their checks, else
+# the course's. The setup cell says which.
 #
 # ## 1. The model on the table
 #
@@ -2616,6 +2616,9 @@ check_answer("answer_lora", answer_lora)
 # | 17 | `learn_merges`, `merge_pairs` | the tokens |
 # | 18 | `dequantise`, `LlamaBlock`, `load_layer`, `chat_tokens`, `generate` | the model that answers |
 # | 19 | `evict`, `logit_lens`, `head_attribution`, `LoRA`, ... | its inside |
+#
+# What passed its check is in `my_transformer`, in your course folder: `README.md` there lists your parts
+# and counts their lines, and `python -m my_transformer --zip` makes one file of it.
 #
 # And with each of them a habit: predict, count, put a control beside it, and tell what did not come out.
 #
