@@ -25,12 +25,18 @@ from .course_progress import lesson_notebooks, progress_of
 from .own_frame import kept_parts
 from .own_package import NAME, Place, module_of, place
 
-__all__ = ["chosen"]
+__all__ = ["chosen", "set_aside"]
 
 #: A check's inputs: those of the notebook, and others.
 _SEEDS = (2017, 2018)
 
 _last: tuple[object, dict[str, Any]] = (None, {})
+_aside: dict[str, str] = {}
+
+
+def set_aside() -> dict[str, str]:
+    """Which of the student's parts this notebook does not use, although it could; and why."""
+    return dict(_aside)
 
 
 def chosen(course: ModuleType) -> dict[str, Any]:
@@ -49,6 +55,8 @@ def chosen(course: ModuleType) -> dict[str, Any]:
         with _nothing_left_behind():
             own, aside = _chosen(here, course)
         _last = run, own
+        _aside.clear()
+        _aside.update(aside)
         print(_said(here, course.__all__, own, aside))
     return _last[1]
 

@@ -256,9 +256,12 @@ def test_a_released_lesson_needs_only_what_it_brings(lesson: Lesson) -> None:
 
 
 def test_the_kit_needs_nothing_more() -> None:
-    """Sliders ask for ipywidgets, and do without (tests/kit/test_hands_on.py)."""
+    """Sliders ask for ipywidgets, and do without (tests/kit/test_hands_on.py); torch brings
+    filelock."""
+    needs = {"hands_on.py": "ipywidgets", "chat_window.py": "ipywidgets"}
+    needs["own_keeping.py"] = "filelock"
     for path in (ROOT / "lesson_kit").glob("*.py"):
-        more = {"ipywidgets"} if path.name in {"hands_on.py", "chat_window.py"} else set()
+        more = {needs[path.name]} if path.name in needs else set()
         assert imported(path.read_text(encoding="utf-8")) <= STANDARD | more, path.name
 
 

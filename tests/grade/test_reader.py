@@ -85,6 +85,12 @@ WHO = {
     "lesson_kit/earlier.py": OURS,
     "lesson_kit/evidence.py": SHORT,  # an exception's text
     "lesson_kit/advice.py": BOX,
+    "lesson_kit/own_answer.py": BOX,
+    "lesson_kit/own_frame.py": BOX,
+    "lesson_kit/own_keeping.py": BOX,
+    "lesson_kit/own_package.py": BOX,
+    "lesson_kit/own_parts.py": BOX,
+    "lesson_kit/package_parts.py": BOX,
     "lesson_kit/probes.py": BOX,
     "lesson_kit/repair.py": READER,
     "lesson_kit/short_answers.py": SHORT,
