@@ -726,7 +726,7 @@ with check("masks of two to four axes: from the weights with all keys", points=1
     mask = torch.tensor([[False, True], [True, False]])
     message = (
         "Two tokens, each of which may attend to the other alone; keys times 1e15: the other has all the "
-        "weight, also where its score is that low. For one: is what stands for minus infinity lower than "
+        "weight, also where its score is that low. Check first: is what stands for minus infinity lower than "
         "any number can be?"
     )
     found = masked(seed, x[:, :2], mask, (2,), 1e15)[1]

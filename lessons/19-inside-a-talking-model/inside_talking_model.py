@@ -916,7 +916,7 @@ def of_read_only(mask, column, start):
 
 rng = check_rng()
 mask = rng.random((2, 6, 6)) < 0.7
-message = "The new mask is written into: the one that was handed over should be as before. For one: is it a new array?"
+message = "The new mask is written into: the one that was handed over should be as before. Check first: is it a new array?"
 assert_equal(written(mask.copy(), 2, 3), mask, message, name="mask", against="before the call")
 none_there = mask.copy()
 none_there[:, 3:, 2] = False
