@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import shutil
 from collections.abc import Iterable
 from dataclasses import replace
@@ -15,7 +14,7 @@ from autograder.classroom.folder import ClassFolder
 from autograder.classroom.new_class import new_class
 from autograder.course.implementations import misconceptions
 from autograder.course.lessons import Course, Lesson
-from autograder.notebooks import DEMONSTRATION, grade_id, is_answer, tags
+from autograder.notebooks import grade_id, is_answer
 
 
 def make_class(course: Course, root: Path, lessons: Iterable[Lesson]) -> ClassFolder:
@@ -49,13 +48,6 @@ def handed_in(lesson: Lesson, released: Path, number: int) -> NotebookNode:
                 choices[number // 3 % len(choices)] if name in wrong else lesson.exercises[name]
             )
     notebook.cells.append(nbformat.v4.new_markdown_cell(f"Handed in by {student(number)}."))
-    return notebook
-
-
-def without_demonstrations(notebook: NotebookNode) -> NotebookNode:
-    """The notebook with only what is graded in it."""
-    notebook = copy.deepcopy(notebook)
-    notebook.cells = [cell for cell in notebook.cells if DEMONSTRATION not in tags(cell)]
     return notebook
 
 
