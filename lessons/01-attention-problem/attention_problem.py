@@ -1241,119 +1241,20 @@ with check("the caller's weights", points=0.25, side=True):
 checks_passed("weighted_average")
 
 # %% check="weighted_average_batches" points=2.5
-# Hidden checks of weighted_average: leading axes, none or several, and values of many kinds.
+# Hidden checks of weighted_average: values of many kinds; leading axes, one, several, and others.
 ### BEGIN HIDDEN TESTS
-rng = check_rng()
-n, d_v = 4, 5
-for batch_weights, batch_values in [
-    ((), ()),
-    ((2,), (2,)),
-    ((2, 3), (2, 3)),
-    ((), (2, 3)),
-    ((2, 3), ()),
-    ((2, 1), (3,)),
-    ((3,), (2, 3)),
-    ((2, 3), (2, 1)),
-    ((1,), (1,)),
-    ((1, 2), ()),
-]:
-    weights = rng.uniform(0.1, 1.0, size=(*batch_weights, n))
-    values = rng.normal(size=(*batch_values, n, d_v))
-    shape = np.broadcast_shapes(batch_weights, batch_values)
-    many_weights = np.broadcast_to(weights, (*shape, n))
-    many_values = np.broadcast_to(values, (*shape, n, d_v))
-    average, other = weighted_average(weights, values), weighted_average(weights, -values - 1)
-    shapes = f"weights of shape {weights.shape} and values of shape {values.shape}"
-    message = (
-        f"{shapes} give an average of shape {(*shape, d_v)}: the leading axes broadcast, and all "
-        "of them stay, also one of length 1."
-    )
-    assert_equal(np.shape(average), (*shape, d_v), message, name="the shape of the average")
-    expected = np.empty((*shape, d_v))
-    for index in np.ndindex(*shape):
-        expected[index] = weighted_average(many_weights[index], many_values[index])
-    message = f"{shapes}: the values -values - 1 have another average, and none of it is NaN."
-    differ = np.abs(np.asarray(average) - np.asarray(other)).max() > 1e-3
-    assert_equal(bool(differ), True, message)
-    assert_close(
-        weighted_average(weights, values),
-        expected,
-        f"{shapes}: each average has to be the one that your function gives for its row of weights "
-        "and its values alone.",
-        against="for the rows one by one",
-    )
-weights, values = rng.uniform(0.1, 1.0, size=(2, n)), rng.normal(size=(2, n, n))
-expected = np.stack([weighted_average(weights[i], values[i]) for i in range(2)])
-assert_close(
-    weighted_average(weights, values),
-    expected,
-    "When values have as many features as positions, a batch of two has to give the averages of "
-    "its rows one by one. Positions are axis -2 of the values.",
-    against="for the rows one by one",
-)
-refused = False
-try:
-    weighted_average(np.array([[2.0], [0.5], [1.0]]), rng.normal(size=(1, 2)))
-except ValueError:
-    refused = True
-message = (
-    "weights (3, 1) and values (1, 2), one weight for one value: the two lengths n are equal, so it "
-    "is no ValueError."
-)
-assert_equal(refused, False, message, name="'a ValueError is raised'")
-for batch_weights, batch_values, n in [((2, 1, 3), (4, 1), 4), ((3,), (), 1), ((3, 1), (2,), 1)]:
-    weights = rng.uniform(0.1, 1.0, size=(*batch_weights, n))
-    values = rng.normal(size=(*batch_values, n, 2))
-    shape = np.broadcast_shapes(batch_weights, batch_values)
-    many_weights = np.broadcast_to(weights, (*shape, n))
-    many_values = np.broadcast_to(values, (*shape, n, 2))
-    places = np.ndindex(*shape)
-    alone = [weighted_average(many_weights[place], many_values[place]) for place in places]
-    assert_close(
-        weighted_average(weights, values),
-        np.array([np.asarray(one) for one in alone]).reshape(*shape, 2),
-        f"weights of shape {weights.shape} and values of shape {values.shape} give averages of "
-        f"shape {(*shape, 2)}, each as your function gives it for its row of weights and its "
-        "values alone.",
-        against="for the rows one by one",
-    )
-# Seven weights and seven values, and these 43 times one after the other.
-weights, values = rng.uniform(0.1, 1.0, size=(2, 1, 7)), rng.normal(size=(1, 1, 7, 1))
-alone = [weighted_average(row[0], values[0, 0]) for row in weights]
-message = "Two rows of weights have averages that differ, and none is NaN."
-assert_equal(bool(np.ptp([np.asarray(one) for one in alone]) > 0), True, message)
-assert_close(
-    weighted_average(np.tile(weights, 43), np.tile(values, (43, 1))),
-    np.array([np.asarray(one) for one in alone]).reshape(2, 1, 1),
-    "Weights (2, 1, 301) and values (1, 1, 301, 1), seven of each 43 times: averages (2, 1, 1), as "
-    "your function gives them for the seven alone. For one: does every position enter?",
-    against="for the seven alone",
-)
-
-
 @probe
 def average_of_transposes(weights, values):
     return weighted_average(weights.T, np.swapaxes(values, -1, -2))
 
 
-for batch_weights, batch_values, n, d_v, kind in [
-    ((3,), (3,), 3, 3, "any"),
-    ((3, 3), (3,), 3, 2, "any"),
-    ((2, 1, 1, 3), (2, 1, 1), 4, 2, "any"),
-    ((33,), (), 17, 2, "any"),
-    ((133,), (), 4, 1, "any"),
-    ((), (), 65, 33, "any"),
-    ((2,), (2,), 130, 2, "any"),
-    ((3,), (3,), 1, 4, "any"),
-    ((), (), 2, 130, "below 0"),
-    ((2,), (), 5, 3, "equal values"),
-    ((2,), (), 4, 3, "two equal values"),
-    ((2,), (2,), 4, 3, "one value of zeros"),
-    ((2,), (2,), 3, 2, "all 0"),
-]:
+rng = check_rng()
+
+
+def draw(batch_weights, batch_values, n, d_v, kind="any"):
+    """Weights and values of some kind."""
     weights = rng.uniform(0.1, 1.0, size=(*batch_weights, n))
-    weights = weights[np.arange(len(weights)) % 4] if len(batch_weights) == 1 else weights
-    values, more = (rng.normal(size=(*batch_values, n, d_v)) for _ in range(2))
+    values = rng.normal(size=(*batch_values, n, d_v))
     if kind == "two equal values":
         values[..., 2, :] = values[..., 1, :]
     elif kind == "one value of zeros":
@@ -1361,31 +1262,115 @@ for batch_weights, batch_values, n, d_v, kind in [
     elif kind != "any":
         equal = values[..., :1, :] + 0 * values
         values = {"below 0": -np.abs(values), "equal values": equal, "all 0": 0 * values}[kind]
-    shape = np.broadcast_shapes(batch_weights, batch_values)
-    many = [np.broadcast_to(x, (*shape, n, d_v)) for x in (values + more, more)]
-    rows, known = np.broadcast_to(weights, (*shape, n)), {}
-    expected = np.empty((*shape, d_v))
-    for at in np.ndindex(*shape):  # weights that repeat are not asked for again
-        key = at if batch_values or len(shape) != 1 else at[0] % 4
-        if key not in known:
-            pair = [np.asarray(weighted_average(rows[at], some[at])) for some in many]
-            message = "One row of weights and n values of one text: one average, of their length."
-            shapes = [one.shape for one in pair]
-            assert_equal(shapes, [(d_v,)] * 2, message, name="the shapes")
-            known[key] = pair[0] - pair[1]
-        expected[at] = known[key]
+    return weights, values
+
+
+def compare(weights, values):
+    """The averages with your own for each row alone."""
+    n, d_v = values.shape[-2:]
+    shape = np.broadcast_shapes(weights.shape[:-1], values.shape[:-2])
+    rows = np.broadcast_to(weights, (*shape, n))
+    many = np.broadcast_to(values, (*shape, n, d_v))
+    shapes = f"weights of shape {weights.shape} and values of shape {values.shape}"
+    average = weighted_average(weights.copy(), values.copy())
     message = (
-        f"weights {weights.shape} and values {values.shape} ({kind}): an average is a sum over the "
-        "values. So for each row of weights alone the average of values + u, less that of u, is "
-        "the average of the values; here u holds random numbers."
+        f"{shapes} give an average of shape {(*shape, d_v)}: the leading axes broadcast, and all "
+        "of them stay, also one of length 1."
     )
-    turned = weights.T.copy(), values.swapaxes(-1, -2).copy()
-    found = weighted_average(weights=weights, values=values)
-    assert_close(found, expected, message, against="from values + u and u, by your function")
-    if kind == "two equal values":
+    assert_equal(np.shape(average), (*shape, d_v), message, name="the shape of the average")
+    expected, known = np.empty((*shape, d_v)), {}
+    for at in np.ndindex(*shape):  # rows that repeat are not asked for again
+        pair = rows[at].tobytes(), many[at].tobytes()
+        if pair not in known:
+            known[pair] = np.asarray(weighted_average(rows[at].copy(), many[at].copy()))
+            message = "One row of weights and n values: one average, of the length of a value."
+            assert_equal(known[pair].shape, (d_v,), message, name="the shape")
+        expected[at] = known[pair]
+    message = f"{shapes}: the values -values - 1 have another average, and none of it is NaN."
+    other = weighted_average(weights.copy(), -values - 1)
+    assert_equal(bool(np.abs(np.asarray(average) - other).max() > 1e-3), True, message)
+    message = (
+        f"{shapes}: each average has to be the one that your function gives for its row of weights "
+        "and its values alone."
+    )
+    assert_close(average, expected, message, against="for the rows one by one")
+    if len(weights.shape) == 2:
+        turned = weights.T.copy(), values.swapaxes(-1, -2).copy()
         message += " weights and values are here transposes of other arrays."
         found = average_of_transposes(*turned)
-        assert_close(found, expected, message, against="from values + u and u, by your function")
+        assert_close(found, expected, message, against="for the rows one by one")
+
+
+with check("one row of weights: values of many kinds", points=1):
+    for n, d_v, kind in (
+        (4, 5, "any"),
+        (3, 3, "any"),
+        (1, 4, "any"),
+        (65, 33, "any"),
+        (130, 2, "any"),
+        (2, 130, "below 0"),
+        (5, 3, "equal values"),
+        (4, 3, "two equal values"),
+        (4, 3, "one value of zeros"),
+        (3, 2, "all 0"),
+    ):
+        weights, values = draw((), (), n, d_v, kind)
+        more = rng.normal(size=(n, d_v))
+        message = (
+            f"{n} weights, values {values.shape} ({kind}): an average is a sum over the values. So the "
+            "average of values + u, less that of u, is the average of the values; here u holds "
+            "random numbers."
+        )
+        pair = [np.asarray(weighted_average(weights, some)) for some in (values + more, more)]
+        shape = "One row of weights and n values: one average, of the length of a value."
+        assert_equal([one.shape for one in pair], [(d_v,)] * 2, shape, name="the shapes")
+        message_of_u = "The average of random numbers is not 0, and not NaN."
+        assert_equal(bool(np.abs(pair[1]).max() > 1e-6), True, message_of_u)
+        found = weighted_average(weights, values)
+        phrase = "from values + u and u, by your function"
+        assert_close(found, pair[0] - pair[1], message, against=phrase)
+    weights, values = draw((), (), 7, 1)
+    message = (
+        "301 weights and values, seven of each 43 times: the average of the seven. For one: does "
+        "every position enter?"
+    )
+    alone = np.asarray(weighted_average(weights, values))
+    found = weighted_average(np.tile(weights, 43), np.tile(values, (43, 1)))
+    assert_close(found, alone, message, against="for the seven alone")
+with check("a batch of rows, each with its values: each as alone", points=0.5):
+    for lead, n, d_v in (((2,), 4, 5), ((1,), 4, 5), ((3,), 3, 3), ((2,), 130, 2), ((3,), 1, 4)):
+        compare(*draw(lead, lead, n, d_v))
+    weights, values = draw((2,), (2,), 4, 4)
+    compare(weights, values)
+with check("several rows of weights for one text: each as alone", points=0.5):
+    for lead, n, d_v in (((33,), 17, 2), ((3,), 1, 2), ((4,), 4, 1), ((1,), 4, 5), ((2,), 5, 3)):
+        compare(*draw(lead, (), n, d_v))
+    refused = False
+    try:
+        weighted_average(np.array([[2.0], [0.5], [1.0]]), rng.normal(size=(1, 2)))
+    except ValueError:
+        refused = True
+    message = (
+        "weights (3, 1) and values (1, 2), one weight for one value: the two lengths n are equal, so "
+        "it is no ValueError."
+    )
+    assert_equal(refused, False, message, name="'a ValueError is raised'")
+with check("leading axes that broadcast, two and more: each as alone", points=0.5):
+    for batch_weights, batch_values, n in (
+        ((2, 3), (2, 3), 4),
+        ((), (2, 3), 4),
+        ((2, 3), (), 4),
+        ((2, 1), (3,), 4),
+        ((3,), (2, 3), 4),
+        ((2, 3), (2, 1), 4),
+        ((1, 2), (), 4),
+        ((2, 1, 3), (4, 1), 4),
+        ((3, 1), (2,), 1),
+        ((3, 3), (3,), 3),
+        ((2, 1, 1, 3), (2, 1, 1), 4),
+    ):
+        compare(*draw(batch_weights, batch_values, n, 2))
+checks_passed("weighted_average")
 ### END HIDDEN TESTS
 
 # %% check="weighted_average_scale" points=2
@@ -1395,37 +1380,44 @@ rng = check_rng()
 weights = rng.uniform(0.1, 1.0, size=(2, 4))
 weights[0, 1] = weights[1, 3] = 0.0
 values = rng.normal(size=(2, 4, 3))
-expected = weighted_average(weights, values)
-message = "One average for each row of weights, with as many numbers as a value."
-assert_equal(np.shape(expected), (2, 3), message, name="the shape")
-other = np.asarray(weighted_average(weights, -values))
-message = "The values with the other sign have another average, and none of it is NaN."
-assert_equal(bool(np.abs(np.asarray(expected) - other).max() > 1e-3), True, message)
-for factor in (1e-12, 1e9):
-    assert_close(
-        weighted_average(weights * factor, values),
-        np.asarray(expected),
-        f"All weights times {factor:g}, with single zeros among them, have to give the average of "
-        "the weights as they were. For one: is something added to the sum that divides, or "
-        "compared with a small number?",
-        against="with the weights as they were",
-    )
-refused = False
-try:
-    found = weighted_average(weights * np.array([[1e-12], [1e9]]), values)
-except ValueError:
-    refused = True
-message = (
-    "Two rows of weights, the first near 1e-12 and the second near 1e9, single zeros among them: "
-    "none is all zero, none is negative, so it is no ValueError. Only the ratios in a row count."
-)
-assert_equal(refused, False, message, name="'a ValueError is raised'")
-message = (
-    "The first row of weights times 1e-12, the second times 1e9: each row has to give the average "
-    "of its weights as they were. Only the ratios in a row count."
-)
 as_were = "with the weights as they were"
-assert_close(found, np.asarray(expected), message, against=as_were)
+
+
+def compare(weights, values, factors, what):
+    """The averages with those of the weights as they were."""
+    expected = np.asarray(weighted_average(weights, values))
+    message = "One average for each row of weights, with as many numbers as a value."
+    assert_equal(expected.shape, (*values.shape[:-2], 3), message, name="the shape")
+    other = np.asarray(weighted_average(weights, -values))
+    message = "The values with the other sign have another average, and none of it is NaN."
+    assert_equal(bool(np.abs(expected - other).max() > 1e-3), True, message)
+    for factor in factors:
+        refused = False
+        try:
+            found = weighted_average(weights * factor, values)
+        except ValueError:
+            refused = True
+        message = (
+            f"{what}: none of the weights is negative, no row is all zero, so it is no ValueError. "
+            "Only the ratios in a row count."
+        )
+        assert_equal(refused, False, message, name="'a ValueError is raised'")
+        message = (
+            f"{what}: the averages have to be those of the weights as they were. For one: is "
+            "something added to the sum that divides, or compared with a small number?"
+        )
+        assert_close(found, expected, message, against=as_were)
+
+
+with check("one row, times 1e-12 and 1e9: the same average", points=1.5):
+    for row, its_values in zip(weights, values, strict=True):
+        what = "Four weights, one of them 0, all times 1e-12 or times 1e9"
+        compare(row, its_values, (1e-12, 1e9), what)
+with check("two rows, each times another number: the same averages", points=0.5):
+    factors = np.array([[1e-12], [1e9]]), np.array([[1e9], [1e-12]])
+    what = "Two rows of weights, of which one is near 1e-12 and the other near 1e9"
+    compare(weights, values, factors, what)
+checks_passed("weighted_average")
 ### END HIDDEN TESTS
 
 # %% check="weighted_average_integers" points=0.25
