@@ -247,18 +247,6 @@ with exercise("induction_score", base=SCORE):
         "number. It runs to the end, however long the text is.",
     )
     wrong(
-        "score_in_the_order_of_memory",
-        {
-            "n = weights.shape[-1]": """
-                if isinstance(weights, np.ndarray):
-                    weights = weights.ravel(order="K").reshape(weights.shape)
-                n = weights.shape[-1]
-            """
-        },
-        "For a NumPy array whose numbers do not lie row after row in memory your score is another one, as where "
-        "they are read in the order of the memory. Rows and columns are what indexing says.",
-    )
-    wrong(
         "score_zeros_left_out",
         """
             n = weights.shape[-1]
