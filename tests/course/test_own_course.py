@@ -18,6 +18,8 @@ from lesson_kit.own_package import NAME, Place
 from ..conftest import COURSE
 from ..played import first_alternatives, play, solutions
 
+pytestmark = pytest.mark.course
+
 Answers = dict[str, str]
 
 WRONG = "def softmax(x, axis=-1):\n    return np.full(np.shape(x), 0.5)\n"

@@ -22,6 +22,8 @@ from ..conftest import ROOT
 from ..hand_outs import TINY, cell_named, handed_out, read, type_in
 from ..played import Notebook, run
 
+pytestmark = pytest.mark.slow
+
 DOUBLE = 'def double(x: np.ndarray):\n    """Twice x."""\n    return 2 * x\n'
 QUADRUPLE = "def quadruple(x):\n    return double(double(x))\n"
 KEPT = f"Kept: `double` is in {NAME}/lesson_01_tiny.py (3 lines)."
