@@ -27,6 +27,7 @@ GIVEN = (
     "package_parts",
     "package_program",
     "plain_checks",
+    "tensors",
 )
 
 _KIT = "lesson_kit."

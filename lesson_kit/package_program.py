@@ -17,13 +17,12 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import torch
-import torch.nn.functional as F
 
 from .chat_model import ChatModel, open_chat_model
 from .chat_tokenizer import ChatTokenizer
 from .gguf_file import eight_bit_numbers
 from .package_parts import lacking
+from .tensors import torch
 
 __all__ = ["Model", "main"]
 
@@ -70,17 +69,17 @@ class Model:
         eight_bits = raw.shape[-1] == 34
         return torch.tensor(eight_bit_numbers(raw) if eight_bits else self.parts.dequantise(raw))
 
-    @torch.no_grad()
     def read(
         self, tokens: Sequence[int], caches: Sequence[Any] | None = None, start: int = 0
     ) -> tuple[torch.Tensor, list[torch.Tensor]]:
         """The logits behind the last token, and each layer's weights ``(num_heads, n, n_k)``."""
-        x = self._vectors[torch.as_tensor(tokens)]
         positions, maps = torch.arange(start, start + len(tokens)), []
-        for layer, block in enumerate(self.blocks):
-            x, weights = block(x, positions, None if caches is None else caches[layer])
-            maps.append(weights)
-        return F.linear(self._norm(x[-1]), self._vectors), maps
+        with torch.no_grad():
+            x = self._vectors[torch.as_tensor(tokens)]
+            for layer, block in enumerate(self.blocks):
+                x, weights = block(x, positions, None if caches is None else caches[layer])
+                maps.append(weights)
+            return torch.nn.functional.linear(self._norm(x[-1]), self._vectors), maps
 
     def write(
         self,

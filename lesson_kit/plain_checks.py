@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
-import torch
 
 from .differences import as_numpy, difference, kind_of, tolerance
+from .tensors import torch
 
 __all__ = [
     "assert_close",
