@@ -122,9 +122,17 @@ with exercise("sinusoidal_positional_encoding", base=SHORT_SINUSOIDAL_POSITIONAL
     )
 
     wrong(
-        "encoding_base_1000",
-        {"10000": "1000"},
-        "Your base is 1000. The formula has 10000: a zero is missing.",
+        "encoding_row_0_at_zero",
+        {
+            "return np.where(column % 2 == 0, np.sin(angles), np.cos(angles))": """
+                PE = np.where(column % 2 == 0, np.sin(angles), np.cos(angles))
+                PE[0] = 0.0
+                return PE
+            """,
+        },
+        "Your row 0 is 0 everywhere. Position 0 is computed as all others: its sines are 0, and its "
+        "cosines are 1.",
+        seen="a table that was published many times, with zeros for the padding at place 0",
     )
 
     wrong(

@@ -522,7 +522,8 @@ with check("all values", points=0.75):
         encoding = encoding_of(seq_len, d_model)
         message = (
             f"seq_len = {seq_len}, d_model = {d_model}: each value should be that of the formula, "
-            "in its row and column. For one: which exponent does the pair of columns 2i, 2i+1 have?"
+            "in its row and column. For one: is position 0 computed as all others, and which exponent "
+            "does the pair of columns 2i, 2i+1 have?"
         )
         assert_close(encoding, expected_encoding(seq_len, d_model), message, **near)
     for seq_len, d_model in ((7, 600), (5300, 4)):
