@@ -182,16 +182,27 @@ def next_token_loss(logits, tokens, keep=None):
 # %% check="next_token_loss" points=3
 # The table above, then two texts of five tokens, with and without padding.
 rng = check_rng()
-with check("the table, by hand", points=1):
-    p = torch.tensor([[0.5, 0.25, 0.25], [0.1, 0.1, 0.8], [0.2, 0.2, 0.6]])
+p = torch.tensor([[0.5, 0.25, 0.25], [0.1, 0.1, 0.8], [0.2, 0.2, 0.6]])
+with check("the table, by hand", points=0.75):
     assert_close(
-        next_token_loss(p.log(), torch.tensor([0, 1, 2])),
+        next_token_loss(p.log()[None], torch.tensor([[0, 1, 2]])),
         torch.tensor((1.3863 + 0.2231) / 2),
-        "The guesses for the tokens 1 and 2 were 0.25 and 0.80. Logits at position t are scored "
-        "against token t + 1, and a text of 3 tokens gives 2 predictions. The result should be a "
-        "torch scalar, their mean in nats.",
+        "One text, in a batch of one: logits (1, 3, 3), tokens (1, 3). The guesses for the tokens 1 "
+        "and 2 were 0.25 and 0.80. Logits at position t are scored against token t + 1, and a text "
+        "of 3 tokens gives 2 predictions. The result should be a torch scalar, their mean in nats.",
         atol=1e-3,
     )
+with check("no leading axis: as in a batch of one", points=0.25):
+    in_a_batch = next_token_loss(p.log()[None], torch.tensor([[0, 1, 2]]))
+    message = (
+        "The same text without a leading axis, logits (3, 3) and tokens (3,): the loss should be "
+        "the one that you give in a batch of one."
+    )
+    found = next_token_loss(p.log(), torch.tensor([0, 1, 2]))
+    assert_close(found, in_a_batch, message, against="in a batch of one")
+    other = next_token_loss(p.log(), torch.tensor([0, 2, 1]))
+    differs = bool((torch.as_tensor(other) - torch.as_tensor(found)).abs() > 1e-3)
+    assert_equal(differs, True, "The tokens 0, 2, 1 have another loss, and none is NaN.")
 logits = torch.tensor(rng.normal(size=(2, 5, 4))).float()
 tokens = torch.tensor([[0, 3, 1, 2, 2], [1, 0, 0, 2, 3]])
 with check("two texts", points=1):
@@ -267,7 +278,7 @@ with check("padding of any integers on the right, as each text alone", points=1)
     assert_equal(error, "none", message, name="the error")
     message = "The loss of one text, and of four with keep, should be a single number."
     alone = [
-        number(next_token_loss(one[:m], text[:m]), message)
+        number(next_token_loss(one[None, :m], text[None, :m]), message)
         for one, text, m in zip(logits, tokens, lengths, strict=True)
     ]
     several = len({round(value, 6) for value in alone})
@@ -282,7 +293,7 @@ with check("padding of any integers on the right, as each text alone", points=1)
         "gives it alone.",
         against="from the texts alone",
     )
-with check("the target decides: gaps, one target, other sizes, also no keep", points=1):
+with check("the target decides: gaps, one target", points=0.5):
     keep = torch.tensor(rng.random((4, n)) < 0.6)
     keep[0] = torch.tensor([False, False, True, True, False, True, True])
     keep[1] = torch.tensor([True, False, True, False, True, False, True])
@@ -312,41 +323,49 @@ with check("the target decides: gaps, one target, other sizes, also no keep", po
             "prediction, which counts. The loss should be that prediction's, and no error be raised."
         )
         try:
-            found = next_token_loss(logits[2], tokens[2], only)
+            found = next_token_loss(logits[2:3], tokens[2:3], only[None])
         except ValueError:
             found = "a ValueError"
         assert_close(found, each[2, place - 1], message)
-    for lead, n, vocab, dtype, values, kept in (
-        ((), 2, 2, torch.float64, "random", None),
-        ((3,), 3, 3, torch.float32, "random", None),
-        ((3,), 3, 3, torch.float64, "random", "all"),
-        ((2,), 33, 65, torch.float32, "random", "some"),
-        ((2, 1, 2), 4, 17, torch.float64, "positive", "some"),
-        ((1, 2, 1), 5, 130, torch.float32, "random", "some"),
-        ((4,), 4, 6, torch.float64, "zero", "all"),
-        ((2,), 65, 4, torch.float32, "equal at all positions", "some"),
-        ((2,), 3, 1, torch.float64, "random", None),
-    ):
-        logits = torch.tensor(rng.normal(size=(*lead, n, vocab))).to(dtype)
-        if values == "positive":
-            logits = logits.abs() + 0.1
-        elif values != "random":
-            logits = logits[..., :1, :].expand(*lead, n, vocab) * (values != "zero")
-        tokens = torch.tensor(rng.integers(0, vocab, size=(*lead, n)))
-        keep = torch.ones(*lead, n, dtype=torch.bool)
-        if kept == "some":
-            keep = torch.tensor(rng.random((*lead, n)) < 0.6)
-            keep[..., 1] = True
-            keep.view(-1, n)[0] = False  # the first text: nothing
-        guesses, targets = logits[..., :-1, :].reshape(-1, vocab), tokens[..., 1:].reshape(-1)
-        each = F.cross_entropy(guesses, targets, reduction="none")
-        message = (
-            f"Logits of shape {tuple(logits.shape)} in {str(dtype)[6:]}, {values}; keep: {kept}. "
-            "The loss should be the mean over the predictions whose target is kept, a torch scalar."
-        )
-        given = (logits, tokens) if kept is None else (logits, tokens, keep)
-        expected = each[keep[..., 1:].reshape(-1)].mean()
-        assert_close(next_token_loss(*given), expected, message)
+
+
+def compare(lead, n, vocab, dtype, values, kept):
+    """The loss with torch's cross_entropy of the predictions whose target is kept."""
+    logits = torch.tensor(rng.normal(size=(*lead, n, vocab))).to(dtype)
+    if values == "positive":
+        logits = logits.abs() + 0.1
+    elif values != "random":
+        logits = logits[..., :1, :].expand(*lead, n, vocab) * (values != "zero")
+    tokens = torch.tensor(rng.integers(0, vocab, size=(*lead, n)))
+    keep = torch.ones(*lead, n, dtype=torch.bool)
+    if kept == "some":
+        keep = torch.tensor(rng.random((*lead, n)) < 0.6)
+        keep[..., 1] = True
+        keep.view(-1, n)[0] = False  # the first text: nothing
+    guesses, targets = logits[..., :-1, :].reshape(-1, vocab), tokens[..., 1:].reshape(-1)
+    each = F.cross_entropy(guesses, targets, reduction="none")
+    message = (
+        f"Logits of shape {tuple(logits.shape)} in {str(dtype)[6:]}, {values}; keep: {kept}. "
+        "The loss should be the mean over the predictions whose target is kept, a torch scalar."
+    )
+    given = (logits, tokens) if kept is None else (logits, tokens, keep)
+    expected = each[keep[..., 1:].reshape(-1)].mean()
+    assert_close(next_token_loss(*given), expected, message)
+
+
+with check("one leading axis: other sizes, with keep and without", points=0.25):
+    compare((1,), 2, 2, torch.float64, "random", None)
+    compare((3,), 3, 3, torch.float32, "random", None)
+    compare((3,), 3, 3, torch.float64, "random", "all")
+    compare((2,), 33, 65, torch.float32, "random", "some")
+    compare((4,), 4, 17, torch.float64, "positive", "some")
+    compare((4,), 4, 6, torch.float64, "zero", "all")
+    compare((2,), 65, 4, torch.float32, "equal at all positions", "some")
+    compare((2,), 3, 1, torch.float64, "random", None)
+with check("no leading axis, and three, with keep and without", points=0.25):
+    compare((), 2, 2, torch.float64, "random", None)
+    compare((2, 1, 2), 4, 17, torch.float64, "random", "some")
+    compare((1, 2, 1), 5, 130, torch.float32, "random", "some")
 checks_passed("next_token_loss")
 ### END HIDDEN TESTS
 
@@ -383,9 +402,9 @@ def compare(lead, lead_tokens, n=4, rng=rng):
     shape = torch.broadcast_shapes(lead, lead_tokens)
     texts = tokens.expand(*shape, n).reshape(-1, n)
     shapes = f"logits of shape {tuple(logits.shape)}, tokens of shape {tuple(tokens.shape)}"
-    scalar = f"{shapes}, and each text alone: the loss should be a single number."
+    scalar = f"{shapes}, and each text in a batch of one: the loss should be a single number."
     alone = [
-        number(next_token_loss(one, text), scalar)
+        number(next_token_loss(one[None], text[None]), scalar)
         for one, text in zip(logits.expand(*shape, n, 6).reshape(-1, n, 6), texts, strict=True)
     ]
     other = number(next_token_loss(logits, (tokens + 1) % 6), scalar)
@@ -405,12 +424,12 @@ def compare(lead, lead_tokens, n=4, rng=rng):
     assert_close(number(found, scalar), mean, message, against="from the texts alone")
 
 
-with check("any number of leading axes: as the mean of the texts alone", points=1.5):
-    for lead in ((), (1,), (5,), (2, 3)):
-        compare(lead, lead)
-    others = check_rng()
-    for lead, n in (((1, 1), 4), ((2, 1), 2), ((6,), 6), ((), 300)):
-        compare(lead, lead, n, others)
+with check("one leading axis: as the mean of the texts alone", points=0.75):
+    for lead, n in (((1,), 4), ((5,), 4), ((6,), 6), ((1,), 300)):
+        compare(lead, lead, n)
+with check("no leading axis, and two: as the mean of the texts alone", points=0.75):
+    for lead, n in (((), 4), ((2, 3), 4), ((1, 1), 4), ((2, 1), 2), ((), 300)):
+        compare(lead, lead, n)
 with check("axes that broadcast, keep too: as texts alone, or written out", points=0.5):
     compare((3,), ())
     compare((2, 1), (3,))
@@ -756,7 +775,8 @@ with check("the first position", points=1):
         by_torch(sizes, parameters, tokens[:, :1]),
         "Two texts of one token: token vector plus position vector, the blocks one after another, "
         "final_norm, output, and no softmax. The logits should be those of torch's own functions "
-        "with the same parameters. For one: are the blocks pre-norm?",
+        "with the same parameters. For one: are the blocks pre-norm, and has the output a weight of "
+        "its own?",
     )
 with check("all positions, causal", points=1.5):
     assert_close(
@@ -788,8 +808,8 @@ def run(sizes, seed, tokens, other):
             now = tokens
             both = [model(tokens.clone()), model(other.clone())]
             alone = []
-            for now in tokens.reshape(-1, tokens.shape[-1]):
-                alone.append(model(now.clone()))
+            for now in tokens.reshape(-1, 1, tokens.shape[-1]):
+                alone.append(model(now.clone())[0])
         except NotImplementedError:
             raise
         except Exception as error:
@@ -806,17 +826,10 @@ def run(sizes, seed, tokens, other):
 
 
 rng = check_rng()
-cases = [
-    ((), 4, (7, 12, 3, 20, 2, 6)),
-    ((1,), 1, (5, 8, 8, 4, 1, 3)),
-    ((3,), 6, (7, 6, 1, 9, 3, 6)),
-    ((2, 3), 5, (9, 12, 4, 8, 2, 8)),
-    ((1, 1), 4, (7, 12, 3, 20, 2, 6)),
-    ((2, 1), 8, (8, 8, 2, 8, 2, 8)),
-    ((4,), 4, (5, 8, 4, 6, 1, 4)),
-    ((), 300, (11, 4, 2, 3, 1, 300)),
-]
-for lead, n, sizes in cases:
+
+
+def compare(lead, n, sizes):
+    """Each text as in a batch of one, a shorter text as in the longer one, int32 as int64."""
     tokens = torch.tensor(rng.integers(0, sizes[0], size=(*lead, n)))
     given = f"GPT{sizes} in float64, tokens of shape {tuple(tokens.shape)}"
     both, alone, shorter, small = run(sizes, 7, tokens, (tokens + 1) % sizes[0])
@@ -837,10 +850,10 @@ for lead, n, sizes in cases:
     one_by_one = torch.stack(alone).double().reshape(found.shape)
     message = (
         f"{given}: any number of leading axes is allowed, and the logits should be those that the "
-        "same model gives for each text alone, in float64. (A shorter text went through it before, "
+        "same model gives in a batch of one, in float64. (A shorter text went through it before, "
         "and another model was made, with max_len 1.)"
     )
-    assert_close(found, one_by_one, message, precise=True, against="for each text alone")
+    assert_close(found, one_by_one, message, precise=True, against="in a batch of one")
     half = (n + 1) // 2
     message = (
         f"{given}. One model gets the first token alone, then the whole text, then its first {half} "
@@ -867,10 +880,8 @@ for lead, n, sizes in cases:
 
 
 @probe
-def logits_of(sizes, parameters, tokens, by_name):
-    names = ("vocab_size", "d_model", "num_heads", "d_ff", "num_layers", "max_len")
-    model = GPT(**dict(zip(names, sizes, strict=True))) if by_name else GPT(*sizes)
-    model = model.double().train(not by_name)
+def logits_of(sizes, parameters, tokens, training):
+    model = GPT(*sizes).double().train(training)
     with torch.no_grad():
         tokens = tokens.transpose(0, -1).contiguous().transpose(0, -1)  # another order in memory
         try:
@@ -914,28 +925,42 @@ def reference(sizes, tokens, rng):
     return p, norm("final_norm", x) @ draw("output.weight", vocab, d).T
 
 
-more = (
-    ((33, 2), (70, 6, 3, 9, 1, 2)),
-    ((2, 70), (9, 10, 5, 3, 2, 70)),
-    ((2, 1, 2, 3), (33, 4, 1, 1, 1, 130)),
-    ((1, 2, 1, 2, 5), (5, 5, 5, 5, 3, 5)),
-)
-right = False
-base = ((2, 5), (7, 12, 3, 20, 2, 6))  # as in the visible check, which says what is wrong there
-for shape, sizes in (base, *(((*lead, n), sizes) for lead, n, sizes in cases), *more):
-    tokens = torch.tensor(rng.integers(0, sizes[0], size=shape))
-    parameters, expected = reference(sizes, tokens, rng)
-    by_name = sizes[2] % 2 == 1
-    message = (
-        f"GPT{sizes}{', all six given by name,' if by_name else ''} in float64, in "
-        f"{'evaluation' if by_name else 'training'} mode, tokens of shape {shape}: the logits "
-        "should be those of torch's own functions with the same parameters."
-    )
-    found = logits_of(sizes, parameters, tokens, by_name)
-    if (shape, sizes) == base and isinstance(found, torch.Tensor):
-        right = found.shape == expected.shape and bool((found - expected).abs().max() < 1e-3)
-    if right:
-        assert_close(found, expected, message)
+with check("one leading axis: each text as in a batch of one", points=0.75):
+    compare((1,), 1, (5, 8, 8, 4, 1, 3))
+    compare((3,), 6, (7, 6, 1, 9, 3, 6))
+    compare((4,), 4, (5, 8, 4, 6, 1, 4))
+    compare((1,), 300, (11, 4, 2, 3, 1, 300))
+with check("no leading axis, two and more: each text as in a batch of one", points=0.5):
+    compare((), 4, (7, 12, 3, 20, 2, 6))
+    compare((2, 3), 5, (9, 12, 4, 8, 2, 8))
+    compare((1, 1), 4, (7, 12, 3, 20, 2, 6))
+    compare((2, 1), 8, (8, 8, 2, 8, 2, 8))
+    compare((2, 1, 2), 3, (33, 4, 1, 1, 1, 130))
+with check("other sizes: where the visible one is right, as torch", points=0.75, side=True):
+    right = False
+    for shape, sizes in (
+        ((2, 5), (7, 12, 3, 20, 2, 6)),  # as in the visible check, which says what is wrong there
+        ((1, 1), (5, 8, 8, 4, 1, 3)),
+        ((3, 6), (7, 6, 1, 9, 3, 6)),
+        ((33, 2), (70, 6, 3, 9, 1, 2)),
+        ((2, 70), (9, 10, 5, 3, 2, 70)),
+        ((2, 3), (33, 4, 1, 1, 1, 130)),
+        ((2, 5), (5, 5, 5, 5, 3, 5)),
+    ):
+        tokens = torch.tensor(rng.integers(0, sizes[0], size=shape))
+        parameters, expected = reference(sizes, tokens, rng)
+        training = sizes[2] % 2 == 0
+        message = (
+            f"GPT{sizes} in float64, in {'training' if training else 'evaluation'} mode, tokens of "
+            f"shape {shape}: the logits should be those of torch's own functions with the same "
+            "parameters."
+        )
+        found = logits_of(sizes, parameters, tokens, training)
+        if shape == (2, 5) and sizes[0] == 7 and isinstance(found, torch.Tensor):
+            right = found.shape == expected.shape and bool((found - expected).abs().max() < 1e-3)
+        if right:
+            assert_close(found, expected, message)
+checks_passed("GPT")
 ### END HIDDEN TESTS
 
 
@@ -950,8 +975,8 @@ def changes(sizes, seed, tokens):
     moved = torch.zeros(n, n, dtype=torch.bool)  # (token that is changed, position)
     with torch.no_grad():
         try:
-            model(tokens[:1].clone())  # a shorter text first: nothing of it stays
-            before = model(tokens.clone())
+            model(tokens[None, :1].clone())  # a shorter text first: nothing of it stays
+            before = model(tokens[None].clone())
         except NotImplementedError:
             raise
         except Exception as error:
@@ -959,7 +984,7 @@ def changes(sizes, seed, tokens):
         for t in range(n):
             other = tokens.clone()
             other[t] = (other[t] + 1) % sizes[0]
-            moved[t] = (model(other) - before).abs().amax(-1) > 1e-9
+            moved[t] = (model(other[None]) - before)[0].abs().amax(-1) > 1e-9
     return moved, "nothing"
 
 
@@ -969,8 +994,8 @@ for sizes, n in (((7, 12, 3, 20, 2, 6), 5), ((6, 8, 2, 10, 1, 9), 9)):
     expected = torch.ones(n, n, dtype=torch.bool).triu()
     moved, raised = changes(sizes, int(rng.integers(1000)), tokens)
     message = (
-        f"GPT{sizes} in float64, tokens of shape (1,) and then ({n},), one text without a leading "
-        f"axis: one of the two calls raised {raised}. Any number of leading axes is allowed, none too."
+        f"GPT{sizes} in float64, tokens of shape (1, 1) and then (1, {n}): one of the two calls "
+        f"raised {raised}."
     )
     assert_equal(raised, "nothing", message, name="the error")
     assert_equal(

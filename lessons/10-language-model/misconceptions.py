@@ -1531,8 +1531,9 @@ with exercise("judges_step"):
     wrong(
         "judge_something_moves",
         {"not torch.allclose(p, old - 0.5 * scale * g, rtol=0, atol=1e-5)": "torch.equal(p, old)"},
-        "Your verdicts are those of a judge who asks only whether the parameters have moved, and "
-        "not whether they are where they should be. Clipping and old gradients do not show.",
+        "Clipping and old gradients do not show in your verdicts, as where the parameters have moved "
+        "is all that is asked, for one. Compare each with the place where this step should put it, "
+        "on a text whose gradient is larger than max_norm, and with gradients from before.",
     )
 
     wrong(
