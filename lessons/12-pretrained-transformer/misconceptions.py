@@ -165,13 +165,6 @@ with exercise("wordpiece"):
         seen="answers written by an adversary",
     )
 
-    wrong(
-        "spaces_taken_off",
-        {"pieces = []": "pieces = []\nword = word.strip()"},
-        "A space at the edge of a word is lost on the way. It is a character like any other here: "
-        "any but # may stand in a word, and the vocabulary decides.",
-        seen="a list of inputs that no test had",
-    )
 
 
 with exercise("embed"):
