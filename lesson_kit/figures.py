@@ -104,7 +104,7 @@ def draw_heatmap(
     Values that may be negative are ``signed``: their colours are centred on 0, from -vmax to vmax,
     and have a bar beside them.
     """
-    import seaborn as sns  # with pandas and scipy: seconds, which nothing that is graded needs
+    import seaborn as sns  # with pandas: a second, which grading needs in lesson 3 alone
 
     matrix = np.asarray(weights, dtype=float)
     if matrix.shape != (len(rows), len(columns)):

