@@ -397,3 +397,71 @@ def leave_one_head_out(attention, num_heads, measure, means=None):
     finally:
         attention.W_o.load_state_dict(old)
     return found
+
+
+@alternative("fuse_projections", "parameters_of_their_own")
+def fuse_projections(attention):
+    q, k, v = attention.W_q, attention.W_k, attention.W_v
+    fused = nn.Linear(q.in_features, 3 * q.out_features)
+    fused.weight = nn.Parameter(torch.cat([q.weight, k.weight, v.weight], dim=0).detach().clone())
+    fused.bias = nn.Parameter(torch.cat([q.bias, k.bias, v.bias]).detach().clone())
+    return fused
+
+
+@alternative("fuse_projections", "row_by_row")
+def fuse_projections(attention):
+    d_model = attention.W_q.weight.shape[1]
+    fused = nn.Linear(d_model, 3 * d_model).to(attention.W_q.weight)
+    with torch.no_grad():
+        for number, part in enumerate((attention.W_q, attention.W_k, attention.W_v)):
+            for row in range(d_model):
+                fused.weight[number * d_model + row] = part.weight[row]
+                fused.bias[number * d_model + row] = part.bias[row]
+    return fused
+
+
+@alternative("fuse_projections", "read_off_the_layers")
+def fuse_projections(attention):
+    """What the three layers give for the identity are their weights, for zeros their biases."""
+    width, dtype = attention.W_q.in_features, attention.W_q.bias.dtype
+    fused = nn.utils.skip_init(nn.Linear, width, 3 * width, dtype=dtype)
+    with torch.no_grad():
+        zeros = torch.zeros(1, width, dtype=dtype)
+        for place, name in enumerate(["W_q", "W_k", "W_v"]):
+            rows = slice(place * width, (place + 1) * width)
+            part = getattr(attention, name)
+            fused.bias[rows] = part(zeros)[0]
+            fused.weight[rows] = part.weight
+    return fused
+
+
+@alternative("fuse_projections", "state_dict")
+def fuse_projections(attention):
+    state = attention.state_dict()
+    names = ["W_q", "W_k", "W_v"]
+    weight = torch.vstack([state[f"{name}.weight"] for name in names])
+    fused = nn.Linear(weight.size(1), weight.size(0), dtype=weight.dtype)
+    bias = torch.hstack([state[f"{name}.bias"] for name in names])
+    fused.load_state_dict({"weight": weight, "bias": bias})
+    return fused
+
+
+@alternative("split_heads", "einsum_with_a_selector")
+def split_heads(x, num_heads):
+    d_model = x.shape[-1]
+    d_head, rest = divmod(d_model, num_heads)
+    if rest:
+        raise ValueError(f"num_heads = {num_heads} does not divide d_model = {d_model}")
+    chosen = np.eye(d_model).reshape(d_model, num_heads, d_head)
+    if isinstance(x, torch.Tensor):
+        return torch.einsum("...nd,dhe->...hne", x, torch.tensor(chosen, dtype=x.dtype))
+    return np.einsum("...nd,dhe->...hne", x, chosen.astype(x.dtype))
+
+
+@alternative("combine_heads", "einsum_with_a_selector")
+def combine_heads(x):
+    num_heads, d_head = x.shape[-3], x.shape[-1]
+    placed = np.eye(num_heads * d_head).reshape(num_heads, d_head, num_heads * d_head)
+    if isinstance(x, torch.Tensor):
+        return torch.einsum("...hne,hed->...nd", x, torch.tensor(placed, dtype=x.dtype))
+    return np.einsum("...hne,hed->...nd", x, placed.astype(x.dtype))

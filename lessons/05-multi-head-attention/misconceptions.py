@@ -303,13 +303,6 @@ with exercise("split_heads", base=SHORT_SPLIT_HEADS):
     )
 
     wrong(
-        "split_truth_values_to_numbers",
-        {"x.reshape(": "(x * 1).reshape("},
-        "Truth values come out as whole numbers, as after a product with a number. Every dtype "
-        "stays as it is.",
-    )
-
-    wrong(
         "split_numpy_through_torch",
         """
             if x.shape[-1] % num_heads:
@@ -523,13 +516,6 @@ with exercise("combine_heads"):
         },
         "Your code raises an error for three axes, (num_heads, n, d_head). There may be no batch "
         "axis, one, two or more.",
-    )
-
-    wrong(
-        "combine_truth_values_to_numbers",
-        {"x.swapaxes(-3, -2)": "(x * 1).swapaxes(-3, -2)"},
-        "Truth values come out as whole numbers, as after a product with a number. Every dtype "
-        "stays as it is.",
     )
 
     wrong(
@@ -896,23 +882,6 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
         "Forbidden scores get -1e9. A query that may attend to nothing then attends to what is "
         "forbidden. Its weights should be 0.",
         seen="The Annotated Transformer",
-    )
-
-    wrong(
-        "mha_low_number_then_zeros",
-        {
-            "heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)": """
-                scores = Q @ K.mT / math.sqrt(Q.shape[-1])
-                if mask is not None:
-                    scores = scores.masked_fill(~mask, -1e4)
-                weights = scores.softmax(-1)
-                weights = weights if mask is None else weights * mask
-                heads = weights @ V
-            """,
-        },
-        "It comes out as if a forbidden score became a number, or were lowered by one, that is not low "
-        "enough: an allowed score can be lower still, and then its key has no weight.",
-        seen="early Hugging Face models",
     )
 
     wrong(
@@ -2477,3 +2446,182 @@ choice(
     "c",
     reason="The proof does not depend on the width.",
 )
+
+
+# The right answer in few words, of which the wrong ones below are changes.
+SHORT_FUSE_PROJECTIONS = """
+def fuse_projections(attention):
+    parts = [attention.W_q, attention.W_k, attention.W_v]
+    d_model = attention.W_q.in_features
+    fused = nn.Linear(d_model, 3 * d_model).to(attention.W_q.weight.dtype)
+    fused.weight.data = torch.cat([part.weight.data for part in parts])
+    fused.bias.data = torch.cat([part.bias.data for part in parts])
+    return fused
+"""
+
+with exercise("fuse_projections", base=SHORT_FUSE_PROJECTIONS):
+    wrong(
+        "fuse_keys_first",
+        {"attention.W_q, attention.W_k, attention.W_v": "attention.W_k, attention.W_q, attention.W_v"},
+        "Queries and keys are exchanged: the first part of your output is W_k(x), the second W_q(x). The "
+        "order is queries, keys, values.",
+    )
+
+    wrong(
+        "fuse_values_first",
+        {"attention.W_q, attention.W_k, attention.W_v": "attention.W_v, attention.W_k, attention.W_q"},
+        "The first part of your output is W_v(x), and the last one W_q(x). The order is queries, keys, "
+        "values.",
+    )
+
+    wrong(
+        "fuse_queries_three_times",
+        {"attention.W_q, attention.W_k, attention.W_v": "attention.W_q] * 3 + ["},
+        "All three parts of your output are W_q(x). The second is W_k(x), the third W_v(x).",
+    )
+
+    wrong(
+        "fuse_own_biases",
+        {"fused.bias.data = torch.cat([part.bias.data for part in parts])": ""},
+        "The weights are right, and the biases are not those of attention. For one: those that a new "
+        "nn.Linear draws are still in place. They are copied, too.",
+        seen="loading a published qkv by its weights alone",
+    )
+
+    wrong(
+        "fuse_biases_of_0",
+        {"torch.cat([part.bias.data for part in parts])": "torch.zeros_like(fused.bias.data)"},
+        "The weights are right, and the biases of your fused layer are 0. Those of attention are not.",
+    )
+
+    wrong(
+        "fuse_without_bias",
+        {
+            "3 * d_model)": "3 * d_model, bias=False)",
+            "fused.bias.data = torch.cat([part.bias.data for part in parts])": "",
+        },
+        "Your fused layer has no bias, or its biases are 0. W_q, W_k and W_v have biases, which belong to what they give.",
+    )
+
+    wrong(
+        "fuse_transposed",
+        {"part.weight.data for": "part.weight.data.T for"},
+        "Each of your three parts is a product with the transposed matrix. nn.Linear keeps its weight as "
+        "(out, in) in both places: nothing is turned over.",
+        seen="the X @ W of lesson 4, where W is (in, out)",
+    )
+
+    wrong(
+        "fuse_side_by_side",
+        {"[part.weight.data for part in parts]": "[part.weight.data for part in parts], dim=1"},
+        "Your weight has the shape (d_model, 3 * d_model), which is no layer from d_model to 3 * d_model: "
+        "nn.Linear keeps (out, in), so the three matrices lie on top of each other.",
+    )
+
+    wrong(
+        "fuse_row_by_row",
+        {
+            "torch.cat([part.weight.data for part in parts])":
+                "torch.stack([part.weight.data for part in parts], 1).reshape(-1, d_model)",
+            "torch.cat([part.bias.data for part in parts])":
+                "torch.stack([part.bias.data for part in parts], 1).reshape(-1)",
+        },
+        "In your output the features of queries, keys and values alternate: q, k, v, q, k, v. Cut into "
+        "three equal parts it should give all queries, all keys, all values.",
+    )
+
+    wrong(
+        "fuse_head_by_head",
+        """
+            parts = attention.W_q, attention.W_k, attention.W_v
+            d_model = attention.W_q.in_features
+            heads = attention(torch.zeros_like(attention.W_q.weight))[1].shape[-3]
+            fused = nn.Linear(d_model, 3 * d_model).to(attention.W_q.weight.dtype)
+            fused.weight.data = torch.cat(
+                [part.weight.data.chunk(heads)[head] for head in range(heads) for part in parts]
+            )
+            fused.bias.data = torch.cat(
+                [part.bias.data.chunk(heads)[head] for head in range(heads) for part in parts]
+            )
+            return fused
+        """,
+        "Your fused layer goes head by head: queries, keys and values of head 0, then those of head 1. Some "
+        "published models store it so. Here all queries come first, then all keys, then all values.",
+        seen="the qkv of GPT-NeoX and BLOOM, head by head",
+    )
+
+    wrong(
+        "fuse_scale_folded_in",
+        {"return fused": "fused.weight.data[:d_model] /= d_model**0.5; fused.bias.data[:d_model] /= d_model**0.5; return fused"},
+        "The first part of your output is smaller than W_q(x): it is divided by a root. The scale is "
+        "applied to the scores, by attention itself; applied here too, it would count twice.",
+    )
+
+    wrong(
+        "fuse_four",
+        {
+            "attention.W_q, attention.W_k, attention.W_v": "attention.W_q, attention.W_k, attention.W_v, attention.W_o",
+            "3 * d_model": "4 * d_model",
+        },
+        "Your layer has four parts. W_o comes after attention, on what it gives, and cannot be computed "
+        "together with queries, keys and values.",
+    )
+
+    wrong(
+        "fuse_single_precision",
+        {".to(attention.W_q.weight.dtype)": "", "part.weight.data for": "part.weight.data.float() for", "part.bias.data for": "part.bias.data.float() for"},
+        "Your fused layer is in float32, also where attention is in float64: half of its digits are lost, "
+        "and it does not take the same inputs. It should have the dtype of attention.",
+    )
+
+    wrong(
+        "fuse_frozen_as_attention",
+        {"return fused": "fused.requires_grad_(attention.W_q.weight.requires_grad); return fused"},
+        "Where attention is frozen, so is your fused layer: backward gives it no gradient. It should be "
+        "trainable in any case.",
+    )
+
+    wrong(
+        "fuse_not_trainable",
+        {"return fused": "return fused.requires_grad_(False)"},
+        "The parameters of your fused layer require no gradient: nothing in it would ever be learned.",
+    )
+
+    wrong(
+        "fuse_shares_memory",
+        {
+            "return fused": """
+                for part, weight, bias in zip(parts, fused.weight.data.chunk(3), fused.bias.data.chunk(3)):
+                    part.weight.data, part.bias.data = weight, bias
+                return fused
+            """,
+        },
+        "Your fused layer and attention share memory: what is written into one stands in the other. The "
+        "numbers should be copied, and attention's parameters stay where they are.",
+    )
+
+    wrong(
+        "fuse_freezes_attention",
+        {"return fused": "attention.requires_grad_(False); return fused"},
+        "After the call attention is frozen: its parameters require no gradient any more. It should be as "
+        "it was before.",
+    )
+
+    wrong(
+        "fuse_weight_alone",
+        {"return fused": "return fused.weight"},
+        "What comes back is a parameter, and not a layer. Return the nn.Linear itself.",
+    )
+
+    wrong(
+        "fuse_a_function",
+        {"return fused": "return lambda x: torch.cat([part(x) for part in parts], dim=-1)"},
+        "What comes back is a function that calls the three layers of attention: three products as before, "
+        "and no parameters of its own. Return one nn.Linear.",
+    )
+
+    wrong(
+        "fuse_returns_nothing",
+        {"return fused": ""},
+        "Nothing comes back (None). Return the new nn.Linear.",
+    )
