@@ -118,23 +118,6 @@ with exercise("KerasAttention"):
     )
 
     wrong(
-        "layer_root_in_float32",
-        {"math.sqrt(query.shape[-1])": "ops.cast(ops.sqrt(float(query.shape[-1])), self.compute_dtype)"},
-        "In a layer of float64 your scores are scaled by a number of seven digits, as when the root of d_k is "
-        "computed in float32. "
-        "math.sqrt, or a cast to the layer's dtype before the root, keeps all digits.",
-        seen="keras.ops.sqrt of a Python number, which is float32",
-    )
-
-    wrong(
-        "layer_products_in_float32",
-        {"query @ ops.swapaxes(key, -1, -2)": "ops.matmul(query, ops.swapaxes(key, -1, -2))",
-         "return weights @ value, weights": "return ops.matmul(weights, value), weights"},
-        "In a layer of float64 your results have seven digits. Either something is cast to float32, or the products "
-        "are keras.ops.matmul's, which gives float32 for float64 unless Keras was told otherwise.",
-    )
-
-    wrong(
         "layer_results_exchanged",
         {"return weights @ value, weights": "return weights, weights @ value"},
         "You return (weights, output). The output comes first.",
@@ -181,13 +164,6 @@ with exercise("KerasAttention"):
     )
 
     wrong(
-        "layer_always_float32",
-        {"ops.cast(x, self.compute_dtype)": 'ops.cast(x, "float32")'},
-        "In a layer of float64 your results have seven digits. Either something is cast to float32, or the products "
-        "are keras.ops.matmul's, which gives float32 for float64 unless Keras was told otherwise.",
-    )
-
-    wrong(
         "layer_always_float64",
         {"ops.cast(x, self.compute_dtype)": 'ops.cast(x, "float64")'},
         "Your results are float64 whatever the layer's dtype is. They should have self.compute_dtype.",
@@ -213,18 +189,6 @@ with exercise("KerasAttention"):
          "weights = ops.softmax(scores, axis=-1)\n": "weights = unmasked = ops.softmax(scores, axis=-1)\n",
          "return weights @ value, weights": "return unmasked @ value, weights"},
         "Your weights are masked, and your output is made of weights that are not.",
-    )
-
-    wrong(
-        "layer_cast_by_the_query",
-        {
-            "ops.cast(x, self.compute_dtype)":
-                'ops.cast(x, self.compute_dtype) if "int" in str(query.dtype) else x',
-        },
-        "Whole numbers in one of query, key and value, beside floats in the others, end in an "
-        "error, as where one of the three decides for all. Keras does not cast whole numbers: each "
-        "of the three needs its cast.",
-        seen="answers written blind",
     )
 
     wrong(
@@ -266,14 +230,6 @@ with exercise("KerasAttention"):
         seen="early Hugging Face models",
     )
     wrong(
-        "layer_low_number_then_zeros",
-        {"-math.inf": "-1e9"},
-        "It comes out as if a forbidden score became a number, or were lowered by one, that is not low "
-        "enough: an allowed score can be lower still, and then its key has no weight.",
-        seen="early Hugging Face models",
-    )
-
-    wrong(
         "layer_mask_gets_a_third_axis",
         {
             "if mask is None:": """
@@ -297,19 +253,6 @@ with exercise("KerasAttention"):
         },
         "Where there are as many texts as queries, a mask (n_q, n_k) hides other keys than its rows say, as where "
         "row i is taken for text i. Row i is query i's, in every text.",
-    )
-    wrong(
-        "layer_whole_numbers_in_float32",
-        {"ops.cast(x, self.compute_dtype)":
-            'ops.cast(x, "float32" if "int" in str(x.dtype) else self.compute_dtype)'},
-        "Whole numbers in a layer of float64 give results of float32, or of its digits, as where they are cast to "
-        "float32. They should be cast to self.compute_dtype.",
-    )
-    wrong(
-        "layer_dtype_of_the_variables",
-        {"ops.cast(x, self.compute_dtype)": "ops.cast(x, self.dtype)"},
-        "A layer of mixed_bfloat16 gives other dtypes than bfloat16, as where self.dtype is taken: that is the dtype "
-        "of its weights, and it has none. self.compute_dtype is the one that it computes in.",
     )
     wrong(
         "layer_false_everywhere_is_no_mask",
@@ -359,18 +302,6 @@ with exercise("KerasAttention"):
         },
         "A mask of one axis fewer than the weights hides other keys than it should, or stops your code, "
         "as where its new axis is put at 1. Broadcasting adds axes in front.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "layer_nan_in_float16",
-        {
-            "-math.inf": "-1e9",
-            "weights = ops.where(mask, weights, 0.0)":
-                "weights = weights * ops.cast(mask, self.compute_dtype)",
-        },
-        "In a layer of float16 a query that may attend to nothing has NaN, as where its hidden scores are minus "
-        "infinity there (float16 ends at 65504) and NaN is multiplied by 0, which is NaN. A `where` gives 0.",
         seen="answers written blind",
     )
 
@@ -733,3 +664,228 @@ choice(
     "answer_silent_bug", "d",
     reason="Keras's attention reads the mask that hangs on its inputs. Here nothing hangs on x any more.",
 )
+
+
+# The right answer without KerasAttention, of which the wrong ones below are changes.
+OF_DENSE_LAYERS = """
+class KerasMultiHeadAttention(keras.layers.Layer):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"d_model = {d_model}, num_heads = {num_heads}")
+        self.num_heads, self.d_head = num_heads, d_model // num_heads
+        self.W_q = keras.layers.Dense(d_model)
+        self.W_k = keras.layers.Dense(d_model)
+        self.W_v = keras.layers.Dense(d_model)
+        self.W_o = keras.layers.Dense(d_model)
+
+    def split(self, x):
+        return keras.ops.reshape(x, (-1, x.shape[1], self.num_heads, self.d_head)).swapaxes(1, 2)
+
+    def call(self, query, key=None, value=None, mask=None):
+        ops = keras.ops
+        if key is None:
+            key = query
+        if value is None:
+            value = key
+        Q, K, V = self.split(self.W_q(query)), self.split(self.W_k(key)), self.split(self.W_v(value))
+        scores = Q @ ops.swapaxes(K, 2, 3) / math.sqrt(self.d_head)
+        if mask is not None:
+            mask = ops.expand_dims(mask, -3)
+            scores = ops.where(mask, scores, -1e30)
+        weights = ops.softmax(scores, axis=-1)
+        if mask is not None:
+            weights = ops.where(mask, weights, 0.0)
+        joined = ops.swapaxes(weights @ V, 1, 2)
+        return self.W_o(ops.reshape(joined, query.shape)), weights
+"""
+
+with exercise("KerasMultiHeadAttention", base=OF_DENSE_LAYERS):
+    wrong(
+        "heads_reshaped_at_once",
+        {
+            "(-1, x.shape[1], self.num_heads, self.d_head)).swapaxes(1, 2)":
+                "(-1, self.num_heads, x.shape[1], self.d_head))",
+        },
+        "Your heads hold numbers of several positions: the text is cut into pieces of the right shape, and not "
+        "into heads. For one: a single reshape to (batch, num_heads, n, d_head). Cut the last axis, then swap "
+        "axes, as in lesson 5.",
+        seen="public questions on custom layers: reshape in place of reshape and transpose",
+    )
+
+    wrong(
+        "heads_joined_at_once",
+        {"joined = ops.swapaxes(weights @ V, 1, 2)": "joined = weights @ V"},
+        "The heads' weights are right, and your output mixes positions: heads are joined while their axis stands before "
+        "the positions. Swap the two axes first, then reshape.",
+        seen="public questions on custom layers: reshape in place of transpose and reshape",
+    )
+
+    wrong(
+        "heads_every_other_feature",
+        {
+            "(-1, x.shape[1], self.num_heads, self.d_head)).swapaxes(1, 2)":
+                "(-1, x.shape[1], self.d_head, self.num_heads)).transpose(1, 3)"
+                ".swapaxes(2, 3)",
+            "joined = ops.swapaxes(weights @ V, 1, 2)": "joined = ops.transpose(weights @ V, (0, 2, 3, 1))",
+        },
+        "A head of yours has features that stand apart (each num_heads-th one). A head's features stand side by "
+        "side, as in lesson 5 and in nn.MultiheadAttention.",
+    )
+
+    wrong(
+        "heads_scaled_by_d_model",
+        {"math.sqrt(self.d_head)": "math.sqrt(query.shape[-1])"},
+        "Your scores are divided by the root of d_model. A head's query has d_head features: that is the width whose root divides.",
+        seen="public code: the scale of the whole layer in each head",
+    )
+
+    wrong(
+        "heads_no_scale",
+        {" / math.sqrt(self.d_head)": ""},
+        "Your scores are not divided by the square root of the head's width.",
+    )
+
+    wrong(
+        "heads_scaled_without_root",
+        {"math.sqrt(self.d_head)": "self.d_head"},
+        "You divide the scores by the head's width. It is the square root of that.",
+    )
+
+    wrong(
+        "heads_softmax_over_queries",
+        {"ops.softmax(scores, axis=-1)": "ops.softmax(scores, axis=-2)"},
+        "Your softmax runs over the queries. Each query spreads its weight over the keys, the last axis.",
+    )
+
+    wrong(
+        "heads_softmax_over_heads",
+        {"ops.softmax(scores, axis=-1)": "ops.softmax(scores, axis=1)"},
+        "Your softmax runs over the heads: for a query and a key the weights of the heads sum to 1. Each head "
+        "spreads its own weight over the keys, the last axis.",
+    )
+
+    wrong(
+        "heads_mask_inverted",
+        {
+            "ops.where(mask, scores, -1e30)": "ops.where(mask, -1e30, scores)",
+            "ops.where(mask, weights, 0.0)": "ops.where(mask, 0.0, weights)",
+        },
+        "Your mask says the opposite: True means may attend, in the course and in Keras.",
+        seen="masks carried over from nn.MultiheadAttention, where True hides",
+    )
+
+    wrong(
+        "heads_mask_ignored",
+        {"ops.where(mask, scores, -1e30)": "scores", "ops.where(mask, weights, 0.0)": "weights"},
+        "The mask changes nothing in your results.",
+    )
+
+    wrong(
+        "heads_mask_after_the_softmax",
+        {"ops.where(mask, scores, -1e30)": "scores"},
+        "Your mask acts on the weights only: what a hidden key would have got is lost, and the other weights of its "
+        "row no longer sum to 1.",
+    )
+
+    wrong(
+        "heads_mask_without_head_axis",
+        {"mask = ops.expand_dims(mask, -3)": "mask = mask"},
+        "The first axis of a mask (batch, n_q, n_k), the texts, meets the heads of your weights: the mask gets no axis "
+        "for the heads, or gets it in front. It belongs third from the end.",
+        seen="public questions: a padding mask (batch, 1, n) on weights of four axes",
+    )
+
+    wrong(
+        "heads_nothing_evenly",
+        {"weights = ops.where(mask, weights, 0.0)": "pass"},
+        "A query that may attend to nothing has equal weights on all keys in your layer. They should be 0.",
+        seen="the large negative number of many published layers",
+    )
+
+    wrong(
+        "heads_nothing_is_nan",
+        {"-1e30": "-math.inf", "weights = ops.where(mask, weights, 0.0)": "pass"},
+        "A query that may attend to nothing has NaN in your layer: a softmax over minus infinity alone is 0/0. Its "
+        "weights should be 0.",
+    )
+
+    wrong(
+        "heads_keys_as_values",
+        {"self.W_v(value)": "self.W_v(key)"},
+        "Your values are made of key, also where another value is given.",
+    )
+
+    wrong(
+        "heads_value_is_query",
+        {"value = key": "value = query"},
+        "Where no value is given, yours is the query. It defaults to the key.",
+    )
+
+    wrong(
+        "heads_one_projection",
+        {"self.W_k(key)": "self.W_q(key)"},
+        "Queries and keys come from one projection, W_q. Keys have their own, W_k.",
+    )
+
+    wrong(
+        "heads_without_output_projection",
+        {"self.W_o(ops.reshape(joined, query.shape))": "(self.W_o(query), ops.reshape(joined, query.shape))[1]"},
+        "Your output are the joined heads. W_o comes last.",
+    )
+
+    wrong(
+        "heads_no_bias",
+        {
+            "self.W_q = keras.layers.Dense(d_model)": "self.W_q = keras.layers.Dense(d_model, use_bias=False)",
+            "self.W_k = keras.layers.Dense(d_model)": "self.W_k = keras.layers.Dense(d_model, use_bias=False)",
+            "self.W_v = keras.layers.Dense(d_model)": "self.W_v = keras.layers.Dense(d_model, use_bias=False)",
+            "self.W_o = keras.layers.Dense(d_model)": "self.W_o = keras.layers.Dense(d_model, use_bias=False)",
+        },
+        "Your Dense layers have no biases. Lesson 5's layers have, and so has Dense where nothing is said.",
+    )
+
+    wrong(
+        "heads_of_d_head",
+        {
+            "self.W_q = keras.layers.Dense(d_model)": "self.W_q = keras.layers.Dense(self.d_head)",
+            "self.W_k = keras.layers.Dense(d_model)": "self.W_k = keras.layers.Dense(self.d_head)",
+            "self.W_v = keras.layers.Dense(d_model)": "self.W_v = keras.layers.Dense(self.d_head)",
+            "return keras.ops.reshape(x, (-1, x.shape[1], self.num_heads, self.d_head)).swapaxes(1, 2)":
+                "return keras.ops.repeat(keras.ops.expand_dims(x, 1), self.num_heads, axis=1)",
+        },
+        "Your W_q, W_k and W_v are as wide as one head, so that all heads see the same. They are "
+        "Dense(d_model), and each head takes its own features of it.",
+    )
+
+    wrong(
+        "heads_relu",
+        {"self.W_q = keras.layers.Dense(d_model)": 'self.W_q = keras.layers.Dense(d_model, activation="relu")'},
+        "An activation stands behind one of your projections. They are linear.",
+    )
+
+    wrong(
+        "heads_averaged",
+        {"query.shape)), weights": "query.shape)), ops.mean(weights, axis=1)"},
+        "Your weights are averaged over the heads, as nn.MultiheadAttention gives them. Here the weights of "
+        "every head come back, (batch, num_heads, n_q, n_k).",
+    )
+
+    wrong(
+        "heads_output_alone",
+        {"query.shape)), weights": "query.shape))"},
+        "One thing comes back. Two are asked for: the output and the weights.",
+    )
+
+    wrong(
+        "heads_no_refusal",
+        {"if d_model % num_heads": "if False"},
+        "A d_model that is not a multiple of num_heads is taken, or refused at the first call alone. It should be a "
+        "ValueError where the layer is made.",
+    )
+
+    wrong(
+        "heads_detached",
+        {"return self.W_o(ops.reshape(joined, query.shape)), weights": "return self.W_o(ops.reshape(joined, query.shape)), weights.detach()"},
+        "No gradient flows through your weights: they are detached.",
+    )

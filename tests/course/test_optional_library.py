@@ -83,7 +83,7 @@ def test_without_keras_the_lesson_runs_and_says_so_in_one_sentence(tmp_path: Pat
                 assert is_test(source), "only checks may stop"
                 assert (output.ename, output.evalue) == ("NotInstalled", says)
                 stopped.append(grade_id(source))
-    needs = ("test_KerasAttention", "test_load_keras_weights")
+    needs = ("test_KerasAttention", "test_KerasMultiHeadAttention", "test_load_keras_weights")
     assert stopped == [name for name in LESSON.tests if name.startswith(needs)]
 
 
