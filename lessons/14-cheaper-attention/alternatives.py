@@ -1,10 +1,16 @@
 """Right implementations of lesson 14 that look different from its solutions."""
 
+import math
+
 import numpy as np
 import torch
 import torch.nn.functional as F
 
 from autograder.course.implementations import alternative
+
+
+def blockwise_attention(Q, K, V, block_size):
+    """Stand in, for the linter, for the function of lesson 11."""
 
 
 @alternative("sliding_window_mask", "two_triangles")
@@ -207,3 +213,141 @@ def delta_rule_step(S, k, v, beta):
     new = S.expand(*lead, *S.shape[-2:]).clone()
     new += beta * (v - (S @ k[..., None])[..., 0])[..., None] * k[..., None, :]
     return new
+
+
+@alternative("RecomputedAttention", "autograd_inside_each_block")
+class RecomputedAttention(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, Q, K, V, block_size):
+        output, log_sum = None, None
+        for i in range(0, K.shape[-2], block_size):
+            S = torch.einsum("...qd,...kd->...qk", Q, K[..., i : i + block_size, :]) / math.sqrt(Q.shape[-1])
+            one = S.logsumexp(dim=-1, keepdim=True)
+            value = torch.exp(S - one) @ V[..., i : i + block_size, :]
+            if output is None:
+                output, log_sum = value, one
+            else:
+                both = torch.logaddexp(log_sum, one)
+                output = output * (log_sum - both).exp() + value * (one - both).exp()
+                log_sum = both
+        ctx.save_for_backward(Q, K, V, output, log_sum)
+        ctx.block_size = block_size
+        return output
+
+    @staticmethod
+    def backward(ctx, dO):
+        Q, K, V, output, log_sum = ctx.saved_tensors
+        delta = torch.einsum("...qd,...qd->...q", dO, output)[..., None]
+        totals = [torch.zeros_like(x) for x in (Q, K, V)]
+        for i in range(0, K.shape[-2], ctx.block_size):
+            rows = slice(i, i + ctx.block_size)
+            parts = [x.detach().requires_grad_() for x in (Q, K[..., rows, :], V[..., rows, :])]
+            with torch.enable_grad():
+                q, k, v = parts
+                weights = torch.exp(q @ k.mT / math.sqrt(Q.shape[-1]) - log_sum)
+                loss = (weights * (dO @ v.mT - delta)).sum()
+            q_part, k_part, v_part = torch.autograd.grad(loss, parts)
+            totals[0] += q_part
+            totals[1][..., rows, :] = k_part
+            totals[2][..., rows, :] = v_part
+        return *totals, None
+
+
+@alternative("RecomputedAttention", "tiles_of_queries_and_keys")
+class RecomputedAttention(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, Q, K, V, block_size):
+        ctx.size = block_size
+        outputs, largest, sums = [], [], []
+        for q in Q.split(block_size, dim=-2):
+            m = q.new_full((*q.shape[:-1], 1), -math.inf)
+            s = torch.zeros_like(m)
+            a = q.new_zeros(*q.shape[:-1], V.shape[-1])
+            for k, v in zip(K.split(block_size, dim=-2), V.split(block_size, dim=-2)):
+                S = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5
+                new = torch.max(m, S.max(dim=-1, keepdim=True).values)
+                e = (S - new).exp()
+                s = s * (m - new).exp() + e.sum(dim=-1, keepdim=True)
+                a = a * (m - new).exp() + e @ v
+                m = new
+            outputs.append(a / s)
+            largest.append(m)
+            sums.append(s)
+        output, m, s = (torch.cat(parts, dim=-2) for parts in (outputs, largest, sums))
+        ctx.save_for_backward(Q, K, V, output, m, s)
+        return output
+
+    @staticmethod
+    def backward(ctx, dO):
+        Q, K, V, output, m, s = ctx.saved_tensors
+        d = Q.shape[-1] ** 0.5
+        delta = (dO * output).sum(-1)
+        gradients = [torch.zeros_like(x) for x in (Q, K, V)]
+        for i in range(0, Q.shape[-2], ctx.size):
+            for j in range(0, K.shape[-2], ctx.size):
+                a, b = slice(i, i + ctx.size), slice(j, j + ctx.size)
+                q, do, k, v = Q[..., a, :], dO[..., a, :], K[..., b, :], V[..., b, :]
+                P = (q @ k.mT / d - m[..., a, :]).exp() / s[..., a, :]
+                dS = P * (do @ v.mT - delta[..., a, None]) / d
+                gradients[0][..., a, :] += dS @ k
+                gradients[1][..., b, :] += dS.mT @ q
+                gradients[2][..., b, :] += P.mT @ do
+        return tuple(gradients) + (None,)
+
+
+@alternative("RecomputedAttention", "delta_by_a_pass_of_its_own")
+class RecomputedAttention(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, Q, K, V, block_size):
+        ctx.cuts = [slice(i, i + block_size) for i in range(0, K.shape[-2], block_size)]
+        Q = Q / math.sqrt(Q.shape[-1])
+        L = Q.new_full((*Q.shape[:-1], 1), -math.inf)
+        for c in ctx.cuts:
+            L = torch.logaddexp(L, (Q @ K[..., c, :].mT).logsumexp(-1, keepdim=True))
+        ctx.save_for_backward(Q, K, V, L)
+        return sum(torch.exp(Q @ K[..., c, :].mT - L) @ V[..., c, :] for c in ctx.cuts)
+
+    @staticmethod
+    def backward(ctx, dO):
+        Q, K, V, L = ctx.saved_tensors  # Q divided already
+        delta = 0
+        for c in ctx.cuts:
+            delta = delta + (torch.exp(Q @ K[..., c, :].mT - L) * (dO @ V[..., c, :].mT)).sum(-1, keepdim=True)
+        dQ = dK = dV = None
+        if ctx.needs_input_grad[2]:
+            dV = torch.cat([torch.exp(Q @ K[..., c, :].mT - L).mT @ dO for c in ctx.cuts], -2)
+        if ctx.needs_input_grad[0] or ctx.needs_input_grad[1]:
+            dQ, dK = 0, torch.empty_like(K)
+            for c in ctx.cuts:
+                dS = torch.exp(Q @ K[..., c, :].mT - L) * (dO @ V[..., c, :].mT - delta)
+                dQ = dQ + dS @ K[..., c, :] / math.sqrt(Q.shape[-1])
+                dK[..., c, :] = dS.mT @ Q
+        return dQ, dK, dV, None
+
+
+@alternative("RecomputedAttention", "forward_of_lesson_11")
+class RecomputedAttention(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, Q, K, V, block_size):
+        ctx.inputs, ctx.block_size = (Q, K, V), block_size
+        ctx.output = blockwise_attention(Q, K, V, block_size)
+        log_sums = -math.inf
+        for k in torch.split(K, block_size, -2):
+            one = torch.logsumexp(Q @ k.mT / math.sqrt(Q.size(-1)), -1, keepdim=True)
+            log_sums = torch.logaddexp(one, torch.as_tensor(log_sums, dtype=one.dtype))
+        ctx.log_sums = log_sums
+        return ctx.output
+
+    @staticmethod
+    def backward(ctx, dO):
+        Q, K, V = ctx.inputs
+        root = math.sqrt(Q.size(-1))
+        delta = (dO * ctx.output).sum(-1, keepdim=True)
+        dQ, rest = torch.zeros_like(Q), []
+        for k, v in zip(K.split(ctx.block_size, -2), V.split(ctx.block_size, -2)):
+            P = (Q @ k.mT / root - ctx.log_sums).exp()
+            dS = P * (dO @ v.mT - delta) / root
+            dQ.add_(dS @ k)
+            rest.append((dS.mT @ Q, P.mT @ dO))
+        dK, dV = (torch.cat(parts, -2) for parts in zip(*rest))
+        return dQ, dK, dV, None

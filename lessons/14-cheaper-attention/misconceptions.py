@@ -1335,6 +1335,344 @@ with exercise("delta_rule_step"):
         seen="answers written blind",
     )
 
+# The right answer in few words, of which the wrong ones below are changes.
+SHORT_RECOMPUTED = """
+class RecomputedAttention(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, Q, K, V, block_size):
+        c = Q.shape[-1] ** -0.5
+        m = torch.full_like(Q[..., :1], -math.inf)
+        s, a = 0.0, 0.0
+        for k, v in zip(K.split(block_size, -2), V.split(block_size, -2)):
+            S = Q @ k.mT * c
+            new = torch.maximum(m, S.amax(-1, keepdim=True))
+            f, e = torch.exp(m - new), torch.exp(S - new)
+            s, a, m = s * f + e.sum(-1, keepdim=True), a * f + e @ v, new
+        O = a / s
+        ctx.save_for_backward(Q, K, V, O, m + torch.log(s))
+        ctx.block_size = block_size
+        return O
+
+    @staticmethod
+    def backward(ctx, dO):
+        Q, K, V, O, L = ctx.saved_tensors
+        c, size = Q.shape[-1] ** -0.5, ctx.block_size
+        delta = (dO * O).sum(-1, keepdim=True)
+        dQ, dK, dV = torch.zeros_like(Q), [], []
+        for k, v in zip(K.split(size, -2), V.split(size, -2)):
+            P = torch.exp(Q @ k.mT * c - L)
+            dS = P * (dO @ v.mT - delta)
+            dQ += c * (dS @ k)
+            dK.append(c * (dS.mT @ Q))
+            dV.append(P.mT @ dO)
+        return dQ, torch.cat(dK, -2), torch.cat(dV, -2), None
+"""
+
+with exercise("RecomputedAttention", base=SHORT_RECOMPUTED):
+    wrong(
+        "recomputed_no_delta",
+        {"dO @ v.mT - delta": "dO @ v.mT"},
+        "The gradients of Q and K come out as where delta is missing: P times dP alone. The softmax takes away "
+        "from each dP the mean of all of them, weighted with P: that is delta.",
+    )
+
+    wrong(
+        "recomputed_delta_is_a_mean",
+        {".sum(-1, keepdim=True)\ndQ": ".mean(-1, keepdim=True)\ndQ"},
+        "The gradients of Q and K come out as with a delta that is too small by the factor d_v: for one, a mean over "
+        "the features in place of their sum.",
+    )
+
+    wrong(
+        "recomputed_delta_of_the_block",
+        {"dO @ v.mT - delta": "dO @ v.mT - (P * (dO @ v.mT)).sum(-1, keepdim=True)"},
+        "With one block the gradients are right, with several those of Q and K are not: they come out as if each "
+        "block had a delta of its own. delta is the sum over all keys; dO and the output give it before the first "
+        "block.",
+    )
+
+    wrong(
+        "recomputed_delta_after_the_product",
+        {"P * (dO @ v.mT - delta)": "P * (dO @ v.mT) - delta"},
+        "The gradients of Q and K come out as if delta were not multiplied with P: dS = P * dP - delta. Both dP and "
+        "delta are.",
+    )
+
+    wrong(
+        "recomputed_no_weights_in_dS",
+        {"dS = P * (dO @ v.mT - delta)": "dS = dO @ v.mT - delta"},
+        "The gradients of Q and K come out as if dP - delta were taken for dS. A score changes the output in "
+        "proportion to its weight P.",
+    )
+
+    wrong(
+        "recomputed_no_scale_in_the_gradients",
+        {"c * (dS @ k)": "dS @ k", "c * (dS.mT @ Q)": "dS.mT @ Q"},
+        "The gradients of Q and K are too large by the square root of d_k. The scores are divided by it, and so are "
+        "the gradients that come through them.",
+    )
+
+    wrong(
+        "recomputed_no_scale_in_dQ",
+        {"c * (dS @ k)": "dS @ k"},
+        "The gradient of Q is too large by the square root of d_k, that of K is not.",
+    )
+
+    wrong(
+        "recomputed_no_scale_in_dK",
+        {"c * (dS.mT @ Q)": "dS.mT @ Q"},
+        "The gradient of K is too large by the square root of d_k, that of Q is not.",
+    )
+
+    wrong(
+        "recomputed_scores_without_scale_backward",
+        {"P = torch.exp(Q @ k.mT * c - L)": "P = torch.exp(Q @ k.mT - L)"},
+        "Forward is right. All three gradients come out as if the scores that are computed again were not divided "
+        "by the square root of d_k.",
+    )
+
+    wrong(
+        "recomputed_no_scale_at_all",
+        {
+            "c = Q.shape[-1] ** -0.5\nm": "c = 1.0\nm",
+            "c, size = Q.shape[-1] ** -0.5": "c, size = 1.0",
+        },
+        "Output and gradients come out as where the scores are never divided by the square root of d_k.",
+    )
+
+    wrong(
+        "recomputed_softmax_of_the_block",
+        {"torch.exp(Q @ k.mT * c - L)": "torch.softmax(Q @ k.mT * c, -1)"},
+        "With one block all gradients are right, with several none is: they come out as if the weights of each block "
+        "summed to 1. They do so over all keys: that is what L is kept for.",
+    )
+
+    wrong(
+        "recomputed_weights_without_the_sum",
+        {"m + torch.log(s))": "m)"},
+        "All gradients come out as with weights that lack the division by the sum of the exponentials. One number a "
+        "query can hold both: the largest score plus the logarithm of the sum.",
+    )
+
+    wrong(
+        "recomputed_sum_without_logarithm",
+        {"m + torch.log(s))": "m + s)"},
+        "All gradients come out as if the sum of the exponentials itself were added to the largest score in L. "
+        "exp(S - L) divides by the sum where L holds its logarithm.",
+    )
+
+    wrong(
+        "recomputed_log_of_the_sum_alone",
+        {"m + torch.log(s))": "torch.log(s))"},
+        "All gradients come out as if the largest score were missing in L. The sum was measured from it.",
+    )
+
+    wrong(
+        "recomputed_dQ_of_the_last_block",
+        {"dQ += c * (dS @ k)": "dQ = c * (dS @ k)"},
+        "The gradient of Q is that of the last block alone. Every block adds to it.",
+    )
+
+    wrong(
+        "recomputed_last_block_left_out",
+        {
+            "for k, v in zip(K.split(size, -2), V.split(size, -2)):":
+                "whole = K.shape[-2] // size * size or K.shape[-2]\n"
+                "for k, v in zip(K[..., :whole, :].split(size, -2), V[..., :whole, :].split(size, -2)):",
+            "return dQ, torch.cat(dK, -2), torch.cat(dV, -2), None": """
+                dK, dV = torch.cat(dK, -2), torch.cat(dV, -2)
+                dK, dV = (F.pad(x, (0, 0, 0, K.shape[-2] - x.shape[-2])) for x in (dK, dV))
+                return dQ, dK, dV, None
+            """,
+        },
+        "Where block_size does not divide the number of keys, the gradients lack the last, shorter block.",
+    )
+
+    wrong(
+        "recomputed_dV_with_dS",
+        {"dV.append(P.mT @ dO)": "dV.append(dS.mT @ dO)"},
+        "The gradient of V comes out as dS^T dO. A value enters the output with its weight: P^T dO.",
+    )
+
+    wrong(
+        "recomputed_gradients_in_another_order",
+        {
+            "return dQ, torch.cat(dK, -2), torch.cat(dV, -2), None":
+                "return dQ, torch.cat(dV, -2), torch.cat(dK, -2), None",
+        },
+        "Each of K and V gets the gradient of the other, or torch refuses them for their shapes. They are returned in "
+        "the order of the arguments: Q, K, V, block_size.",
+    )
+
+    wrong(
+        "recomputed_three_gradients",
+        {"torch.cat(dV, -2), None": "torch.cat(dV, -2)"},
+        "The output is right, and in the backward pass torch asks for another number of gradients. There is one for "
+        "each argument of forward, so four; that of block_size is None.",
+    )
+
+    wrong(
+        "recomputed_all_needed",
+        {
+            "return dQ, torch.cat(dK, -2), torch.cat(dV, -2), None": """
+                found = [dQ, torch.cat(dK, -2), torch.cat(dV, -2)]
+                wanted = [x for x, needed in zip(found, ctx.needs_input_grad) if needed]
+                return (*wanted, *[None] * (4 - len(wanted)))
+            """,
+        },
+        "Where one of Q, K, V asks for no gradient, the others go to the wrong places, or stop. Each argument keeps "
+        "its place in what backward returns: None stands for one that needs nothing.",
+    )
+
+    wrong(
+        "recomputed_weights_kept",
+        """
+        class RecomputedAttention(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, Q, K, V, block_size):
+                P = (Q @ K.mT * Q.shape[-1] ** -0.5).softmax(-1)
+                ctx.save_for_backward(Q, K, V, P)
+                return P @ V
+
+            @staticmethod
+            def backward(ctx, dO):
+                Q, K, V, P = ctx.saved_tensors
+                dP = dO @ V.mT
+                dS = P * (dP - (P * dP).sum(-1, keepdim=True)) * Q.shape[-1] ** -0.5
+                return dS @ K, dS.mT @ Q, P.mT @ dO, None
+        """,
+        "Output and gradients are right, but all n_q * n_k weights are held in both passes and kept between them. "
+        "Go through the keys block by block, and compute the scores again in the backward pass.",
+    )
+
+    wrong(
+        "recomputed_blocks_kept",
+        {
+            "s, a, m = s * f": "kept.append(S)\ns, a, m = s * f",
+            "s, a = 0.0, 0.0": "s, a, kept = 0.0, 0.0, []",
+            "ctx.block_size = block_size": "ctx.block_size, ctx.kept = block_size, kept",
+            "for k, v in zip(K.split(size, -2), V.split(size, -2)):":
+                "for k, v, S in zip(K.split(size, -2), V.split(size, -2), ctx.kept):",
+            "torch.exp(Q @ k.mT * c - L)": "torch.exp(S - L)",
+        },
+        "Output and gradients are right, but the scores of every block are kept for the backward pass: together they "
+        "are n_q * n_k numbers. Compute them again there.",
+    )
+
+    wrong(
+        "recomputed_all_at_once_backward",
+        {
+            "dQ, dK, dV = torch.zeros_like(Q), [], []": """
+                P = torch.exp(Q @ K.mT * c - L)
+                dS = c * P * (dO @ V.mT - delta)
+                return dS @ K, dS.mT @ Q, P.mT @ dO, None
+                dQ, dK, dV = torch.zeros_like(Q), [], []
+            """,
+        },
+        "Output and gradients are right, and little is kept, but the backward pass computes all n_q * n_k scores at "
+        "once. Go through the keys block by block there, too.",
+    )
+
+    wrong(
+        "recomputed_by_autograd_at_once",
+        """
+        class RecomputedAttention(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, Q, K, V, block_size):
+                ctx.save_for_backward(Q, K, V)
+                c = Q.shape[-1] ** -0.5
+                m = torch.full_like(Q[..., :1], -math.inf)
+                s, a = 0.0, 0.0
+                for k, v in zip(K.split(block_size, -2), V.split(block_size, -2)):
+                    S = Q @ k.mT * c
+                    new = torch.maximum(m, S.amax(-1, keepdim=True))
+                    f, e = torch.exp(m - new), torch.exp(S - new)
+                    s, a, m = s * f + e.sum(-1, keepdim=True), a * f + e @ v, new
+                return a / s
+
+            @staticmethod
+            def backward(ctx, dO):
+                given = [x.detach().requires_grad_() for x in ctx.saved_tensors]
+                with torch.enable_grad():
+                    Q, K, V = given
+                    output = (Q @ K.mT * Q.shape[-1] ** -0.5).softmax(-1) @ V
+                return *torch.autograd.grad(output, given, dO), None
+        """,
+        "Output and gradients are right, and little is kept, but the backward pass computes all n_q * n_k scores at "
+        "once. Go through the keys block by block there, too.",
+    )
+
+    wrong(
+        "recomputed_torchs_function",
+        """
+        class RecomputedAttention(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, Q, K, V, block_size):
+                ctx.save_for_backward(Q, K, V)
+                return F.scaled_dot_product_attention(Q, K, V)
+
+            @staticmethod
+            def backward(ctx, dO):
+                given = [x.detach().requires_grad_() for x in ctx.saved_tensors]
+                with torch.enable_grad():
+                    output = F.scaled_dot_product_attention(*given)
+                return *torch.autograd.grad(output, given, dO), None
+        """,
+        "You call torch's own attention. It works in blocks inside, but the exercise is to write that.",
+    )
+
+    wrong(
+        "recomputed_no_correction",
+        {"s * f + e": "s + e", "a * f + e": "a + e"},
+        "What earlier blocks gave is never made smaller when a later block brings a larger score. Old and new were "
+        "measured from different maxima.",
+    )
+
+    wrong(
+        "recomputed_no_maximum",
+        {"new = torch.maximum(m, S.amax(-1, keepdim=True))": "new = torch.zeros_like(m)"},
+        "Large scores overflow in exp, as where no maximum is subtracted.",
+    )
+
+    wrong(
+        "recomputed_maximum_lost_backward",
+        {
+            "m + torch.log(s))": "torch.exp(m) * s)",
+            "torch.exp(Q @ k.mT * c - L)": "torch.exp(Q @ k.mT * c) / L",
+        },
+        "Forward is right, but in the backward pass large scores overflow in exp, as where it is taken of a score "
+        "itself and divided by the sum afterwards. exp(S - L) is at most 1.",
+    )
+
+    wrong(
+        "recomputed_float32_backward",
+        {
+            "Q, K, V, O, L = ctx.saved_tensors": "Q, K, V, O, L = (x.float() for x in ctx.saved_tensors)\ndO = dO.float()",
+        },
+        "The gradients have fewer digits than float64: for one, they are computed in float32.",
+    )
+
+    wrong(
+        "recomputed_two_axes_only",
+        {"c = Q.shape[-1] ** -0.5\nm": "n_q, d_k = Q.shape\nc = Q.shape[-1] ** -0.5\nm"},
+        "With leading axes your function stops, as where exactly two axes are expected. There may be texts and "
+        "heads in front of them.",
+    )
+
+    wrong(
+        "recomputed_view_of_dO",
+        {"delta = (dO * O)": "dO = dO.view(-1).view(O.shape)\ndelta = (dO * O)"},
+        "Where the numbers of dO lie in another order in memory, as after a transpose, your backward pass does not give "
+        "the same gradients, or stops: for one, a view asks for that order.",
+    )
+
+    wrong(
+        "recomputed_dO_changed",
+        {"delta = (dO * O).sum(-1, keepdim=True)": "delta = (dO * O).sum(-1, keepdim=True)\nhalf = dO.mul_(0.5)\ndO = 2 * half"},
+        "The results are right, but dO is another tensor after the call than before. It belongs to torch, and others "
+        "may read it.",
+    )
+
 
 choice(
     "answer_reach",
