@@ -152,3 +152,30 @@ def attention_rollout(maps):
         rest = layer.sum(-1, keepdim=True) + 1
         shares = (layer @ shares + shares) / rest
     return shares.numpy() if is_array else shares
+
+
+@alternative("attention_rollout", "plain_identity")
+def attention_rollout(maps):
+    rollout = 1.0
+    for one in maps:
+        layer = one.mean(-3) + (np.eye(one.shape[-1]) if isinstance(one, np.ndarray) else torch.eye(one.shape[-1]))
+        layer = layer / layer.sum(-1)[..., None]
+        rollout = layer * rollout if isinstance(rollout, float) else layer @ rollout
+    return rollout
+
+
+@alternative("attention_rollout", "row_by_row_in_float64")
+def attention_rollout(maps):
+    is_torch = torch.is_tensor(maps[0])
+    n = maps[0].shape[-1]
+    shares = None
+    for one in reversed(maps):
+        layer = (one.double() if is_torch else one.astype(np.float64)).mean(-3)
+        rows = []
+        for i in range(n):
+            here = np.eye(n)[i]
+            row = layer[..., i, :] + (torch.from_numpy(here) if is_torch else here)
+            rows.append(row / row.sum(-1)[..., None])
+        layer = torch.stack(rows, -2) if is_torch else np.stack(rows, -2)
+        shares = layer if shares is None else shares @ layer
+    return shares

@@ -149,10 +149,20 @@ def patches(images, size):
 
 
 # %% check="patches" points=4
+def of_one(image, size):
+    """The patches of one picture: alone, or in a batch of one where a picture alone is not taken."""
+    try:
+        return patches(image, size)
+    except NotImplementedError:
+        raise
+    except Exception:
+        return patches(image[None], size)[0]
+
+
 hexadecimal = np.arange(16).reshape(4, 4)
 with check("four by four, by hand", points=1.5):
     assert_equal(
-        np.asarray(patches(hexadecimal.copy(), 2)) + 0.0,
+        np.asarray(of_one(hexadecimal.copy(), 2)) + 0.0,
         np.array([[0.0, 1, 4, 5], [2, 3, 6, 7], [8, 9, 12, 13], [10, 11, 14, 15]]),
         "The table above: four patches of four pixels, (4, 4), row by row, outside and inside. "
         "The four pixels of a patch do not lie side by side in memory. For one: are they brought "
@@ -167,7 +177,7 @@ with check("a torch picture that is wider than high", points=1):
         "4 by 6 pixels, whole numbers, a torch tensor; patches of size 2: six patches, row by "
         "row, of four pixels each, (6, 4), of the same kind and dtype."
     )
-    assert_equal(patches(torch.tensor(wide), 2), torch.tensor(np.array(expected)), message,
+    assert_equal(of_one(torch.tensor(wide), 2), torch.tensor(np.array(expected)), message,
                  name="the patches")  # fmt: skip
 with check("torch, leading axes: each picture as alone; first three pixels", points=0.75):
     images = torch.tensor(rng.normal(size=(2, 3, 6, 12)))
@@ -194,7 +204,7 @@ with check("torch, leading axes: each picture as alone; first three pixels", poi
     assert_equal(found[0, 0, 0, :3], images[0, 0, 0, :3], message, name="the first three pixels")
 with check("NumPy's uint8 stays uint8", points=0.25, side=True):
     message = "A NumPy picture of uint8, whole numbers of 8 bits: its patches are uint8 too."
-    found = patches(wide.astype(np.uint8), 2)
+    found = of_one(wide.astype(np.uint8), 2)
     assert_equal(getattr(found, "dtype", None), np.dtype(np.uint8), message, name="dtype")
 with check("no whole number of patches", points=0.5, side=True):
     message = (
@@ -215,6 +225,16 @@ checks_passed("patches")
 # Hidden checks of patches: other sizes and pictures, compared with torch's own function.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
+
+
+def of_one(image, size):
+    """The patches of one picture: alone, or in a batch of one where a picture alone is not taken."""
+    try:
+        return patches(image, size)
+    except NotImplementedError:
+        raise
+    except Exception:
+        return patches(image[None], size)[0]
 
 
 def by_torch(images, size):
@@ -239,7 +259,7 @@ with check("three square torch pictures", points=1):
         expected = by_torch(images, size)
         found = patches(images, size)
         assert_close(found, expected, message + shape_told(found, expected))
-with check("other pictures; bool, uint8, int8 to int64, float16 to float64", points=1):
+with check("other pictures; uint8, int64, float32, float64", points=1):
     for height, width, size in ((4, 10, 2), (9, 3, 3), (15, 10, 5)):
         images = torch.tensor(rng.normal(size=(2, height, width)))
         message = (
@@ -267,32 +287,28 @@ with check("other pictures; bool, uint8, int8 to int64, float16 to float64", poi
         found = patches(images.numpy().copy(), size)
         assert_close(found, expected.numpy(), message.format("NumPy") + shape_told(found, expected))
     # All kinds of numbers; a single row or column, equal sizes, some just above a power of two.
-    dtypes = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"]
-    shapes = (((3,), 6, 6, 3), ((2, 1), 1, 130, 1), ((5,), 5, 1, 1), ((2,), 66, 33, 33),
-              ((), 4, 2, 2), ((1, 2, 3), 4, 4, 2), ((35,), 2, 4, 1))  # fmt: skip
+    dtypes = ["uint8", "int64", "float32", "float64"]
+    shapes = (((3,), 6, 6, 3), ((5,), 5, 1, 1), ((2,), 66, 33, 33), ((35,), 2, 4, 1))
     more = check_rng()
     for case, (lead, height, width, size) in enumerate(shapes):
         for number, dtype in enumerate(dtypes):
             images = more.integers(0, 2, size=(*lead, height, width))
-            if dtype != "bool":
-                images = images * more.integers(1, 120, size=images.shape)
+            images = images * more.integers(1, 120, size=images.shape)
             if number % 3 == case % 3:  # a line of zeros
                 images[..., 0, :] = 0
             flat = torch.tensor(images).double().reshape(-1, height, width)
             expected = by_torch(flat, size).reshape(*lead, -1, size * size).numpy().astype(dtype)
             message = (
-                f"{{}}, pictures of shape {images.shape}, {dtype}, size={size}, {{}}: the patches "
+                f"{{}}, pictures of shape {images.shape}, {dtype}, size {size}: the patches "
                 "of each row by row, and the pixels of each patch row by row, exactly and in this "
                 "dtype."
             )
-            found = patches(images=images.astype(dtype), size=size)
-            by_name = message.format("NumPy", "both arguments by name")
-            by_name += shape_told(found, expected)
-            assert_equal(found, expected, by_name, name="the patches")
-            found = patches(torch.tensor(images.astype(dtype)), np.int64(size))
-            by_place = message.format("torch", "a NumPy integer, by place")
-            by_place += shape_told(found, expected)
-            assert_equal(found, torch.tensor(expected), by_place, name="the patches")
+            found = patches(images.astype(dtype), size)
+            told = message.format("NumPy") + shape_told(found, expected)
+            assert_equal(found, expected, told, name="the patches")
+            found = patches(torch.tensor(images.astype(dtype)), size)
+            told = message.format("torch") + shape_told(found, expected)
+            assert_equal(found, torch.tensor(expected), told, name="the patches")
 with check("patches of one pixel, and one patch", points=1):
     image = rng.normal(size=(3, 5))
     message = (
@@ -300,12 +316,12 @@ with check("patches of one pixel, and one patch", points=1):
         "by row. For one: is size the side of a patch, and not how many there are?"
     )
     expected = image.reshape(15, 1)
-    found = patches(image, 1)
+    found = of_one(image, 1)
     assert_equal(found, expected, message + shape_told(found, expected), name="the patches")
     image = rng.normal(size=(4, 4))
     message = "A NumPy picture of 4 by 4 pixels, float64, size 4: one patch, (1, 16), row by row."
     expected = image.reshape(1, 16)
-    found = patches(image, 4)
+    found = of_one(image, 4)
     assert_equal(found, expected, message + shape_told(found, expected), name="the patches")
 checks_passed("patches")
 ### END HIDDEN TESTS
@@ -1263,8 +1279,10 @@ assert by_nearest > max(0.98, np.mean(held_out_right)) and in_file_order < by_ne
 # A look-up in the training pictures is **better** than our transformer, by about two in a hundred. So 0.97
 # proves that the model works, and not that attention is the right tool for small pictures.
 # Dosovitskiy and others (2021) found the same in large: trained on a million pictures ViT was behind
-# convolutional networks, and it took hundreds of millions to pass them. And shuffled parts share their
-# writers, which makes every number here look better than for a new writer.
+# convolutional networks, and it took hundreds of millions to pass them. How one trains counts as well: DeiT
+# (Touvron and others, 2021) caught up with a million pictures alone, by changing them at random in many ways
+# and by learning from a convolutional network. And shuffled parts share their writers, which makes every
+# number here look better than for a new writer.
 #
 # ### Patches without order
 #
@@ -1401,8 +1419,8 @@ assert max(moves) < 1e-4 and all(right(model, scrambled, held_out) < 0.3 for mod
 # - NumPy arrays give a NumPy array, torch tensors a torch tensor, also where they require gradients.
 #   Any number of leading axes (visible: one).
 # - Checked when graded: rows that do not sum to 1 (a row of zeros: a query that may see nothing); NumPy
-#   maps of whole numbers; precision is kept; the list and the maps are not changed. No errors are
-#   graded.
+#   maps of whole numbers; a result at least as precise as the maps; the list and the maps are not
+#   changed. No errors are graded.
 
 
 # %% answer="attention_rollout"
@@ -1432,27 +1450,35 @@ one_head = np.array([[[0.5, 0.5], [0.0, 1.0]]])  # (num_heads, n, n)
 other = np.array([[[1.0, 0.0], [1.0, 0.0]]])
 with check("one layer, by hand", points=1):
     assert_close(
-        attention_rollout([one_head.copy()]),
+        np.asarray(attention_rollout([one_head.copy()])),
         np.array([[0.75, 0.25], [0.0, 1.0]]),
         "One layer, one head: the map plus the identity is [[1.5, 0.5], [0, 2]]; each row divided "
         "by its sum.",
     )
 with check("two layers, by hand", points=1):
     assert_close(
-        attention_rollout([one_head.copy(), other.copy()]),
+        np.asarray(attention_rollout([one_head.copy(), other.copy()])),
         np.array([[0.75, 0.25], [0.375, 0.625]]),
         "Layer 1 is [[0.75, 0.25], [0, 1]], layer 2 is [[1, 0], [0.5, 0.5]]. Output 1 takes half of "
         "what layer 1 has at position 0, and half of what it has at position 1: the later layer "
         "stands to the left of the product.",
     )
 rng = check_rng()
-with check("several heads", points=0.75):
+with check("several heads", points=0.5):
     few = rng.random(size=(3, 4, 4))  # (num_heads, n, n)
     few /= few.sum(-1, keepdims=True)
     message = "Three heads, one layer: the mean over the heads, plus the identity, divided by 2."
     expected = (sum(few) / 3 + np.eye(4)) / 2
-    assert_close(attention_rollout([few.copy()]), expected, message)
-with check("a batch of torch maps, three layers", points=1.25):
+    assert_close(np.asarray(attention_rollout([few.copy()])), expected, message)
+with check("a row of zeros, by hand", points=0.5):
+    blind = np.array([[[0.0, 0.0], [0.5, 0.5]]])
+    assert_close(
+        np.asarray(attention_rollout([blind])),
+        np.array([[1.0, 0.0], [0.25, 0.75]]),
+        "One layer, one head; query 0 may see nothing, and its row of the map is zeros. Plus the identity it is "
+        "(1, 0), whose sum is 1: each row is divided by its own sum.",
+    )
+with check("a batch of torch maps, three layers", points=1):
     maps = [torch.softmax(torch.tensor(rng.normal(size=(2, 3, 5, 5))), -1) for _ in range(3)]
     first, second, third = ((one.mean(1) + torch.eye(5)) / 2 for one in maps)
     expected = torch.einsum("bij,bjk,bkl->bil", third, second, first)
@@ -1489,7 +1515,7 @@ with check("layers and heads of many sizes, NumPy and torch, also maps of zeros"
             "where output i comes from."
         )
         assert_close(
-            attention_rollout([one.copy() for one in maps]), expected_rollout(maps), message
+            np.asarray(attention_rollout([one.copy() for one in maps])), expected_rollout(maps), message
         )
     more = check_rng()
     for layers, heads, n in ((12, 9, 20), (2, 4, 4), (3, 2, 1)):
@@ -1499,7 +1525,7 @@ with check("layers and heads of many sizes, NumPy and torch, also maps of zeros"
             "mean over the heads, plus the identity, each row divided by its sum; row i of the "
             "product says where output i comes from."
         )
-        found = attention_rollout([one.copy() for one in maps])
+        found = np.asarray(attention_rollout([one.copy() for one in maps]))
         assert_close(found, expected_rollout(maps), message)
     # Sizes that are equal or just above a power of two, and the first again; even and causal maps.
     shapes = (((), 3, 5, 33), ((3,), 3, 3, 3), ((), 1, 3, 65), ((2, 1), 2, 17, 5), ((35,), 2, 1, 2),
@@ -1519,10 +1545,10 @@ with check("layers and heads of many sizes, NumPy and torch, also maps of zeros"
                 "{}: in each layer the mean over the heads, plus the identity, each row divided by "
                 "its sum; row i of the product says where output i comes from."
             )
-            found = attention_rollout(maps=[one.copy() for one in typed])
-            assert_close(found, expected, message.format("NumPy", ", by name (maps=...)"))
-            found = attention_rollout([torch.tensor(one) for one in typed])
-            assert_close(found, torch.tensor(expected), message.format("torch", ""))
+            found = np.asarray(attention_rollout([one.copy() for one in typed]))
+            assert_close(found, expected, message.format("NumPy", ""))
+            found = np.asarray(attention_rollout([torch.tensor(one) for one in typed]))
+            assert_close(found, expected, message.format("torch", ""))
 with check("leading axes, or none, NumPy and torch: each as alone", points=1):
     for lead in ((1,), (2, 3)):
         maps = [rng.dirichlet(np.ones(4), size=(*lead, 2, 4)) for _ in range(3)]
@@ -1535,8 +1561,8 @@ with check("leading axes, or none, NumPy and torch: each as alone", points=1):
         message = (
             f"Three layers of maps of shape {maps[0].shape}: the result has shape {(*lead, 4, 4)}."
         )
-        found = attention_rollout([one.copy() for one in maps])
-        alone = [attention_rollout(list(some)) for some in
+        found = np.asarray(attention_rollout([one.copy() for one in maps]))
+        alone = [np.asarray(attention_rollout(list(some))) for some in
                  zip(*(one.reshape(-1, 2, 4, 4) for one in maps), strict=True)]  # fmt: skip
         assert_equal(tuple(np.shape(found)), (*lead, 4, 4), message, name="the shape")
         message = (
@@ -1555,11 +1581,11 @@ with check("leading axes, or none, NumPy and torch: each as alone", points=1):
         for layers in (1, 3):
             maps = [rng.dirichlet(np.ones(4), size=(*lead, 2, 4)) for _ in range(layers)]
             message = (
-                f"torch, number of layers: {layers}, maps of shape {maps[0].shape}: a torch tensor "
+                f"torch, number of layers: {layers}, maps of shape {maps[0].shape}: a result "
                 f"of shape {(*lead, 4, 4)}, with the formula's numbers in float64."
             )
-            found = attention_rollout([torch.tensor(one) for one in maps])
-            assert_close(found, torch.tensor(expected_rollout(maps)), message)
+            found = np.asarray(attention_rollout([torch.tensor(one) for one in maps]))
+            assert_close(found, expected_rollout(maps), message)
     more = check_rng()
     for lead, heads, n in (((2, 3), 2, 4), ((3,), 3, 3), ((1, 1), 1, 2), ((2, 1), 2, 5)):
         maps = [more.random(size=(*lead, heads, n, n)) for _ in range(3)]
@@ -1591,16 +1617,16 @@ with check("rows that do not sum to 1", points=1):
         "layer, before the layers are multiplied, each row of the mean over the heads plus the "
         "identity is divided by its own sum, whatever that is."
     )
-    assert_close(attention_rollout([one.copy() for one in maps]), expected_rollout(maps), message)
-    found = attention_rollout([torch.tensor(one) for one in maps])
-    assert_close(found, torch.tensor(expected_rollout(maps)), f"In torch. {message}")
+    assert_close(np.asarray(attention_rollout([one.copy() for one in maps])), expected_rollout(maps), message)
+    found = np.asarray(attention_rollout([torch.tensor(one) for one in maps]))
+    assert_close(found, expected_rollout(maps), f"In torch. {message}")
     maps = [rng.random(size=(3, 4, 4)) for _ in range(2)]
     maps[0][1, 2] = 0.0
     message = (
         "Two layers, three heads, whose rows have other sums in each head: first the mean over "
         "the heads, as they are, plus the identity, then each row divided by its own sum."
     )
-    assert_close(attention_rollout([one.copy() for one in maps]), expected_rollout(maps), message)
+    assert_close(np.asarray(attention_rollout([one.copy() for one in maps])), expected_rollout(maps), message)
 checks_passed("attention_rollout")
 ### END HIDDEN TESTS
 
@@ -1630,9 +1656,7 @@ def with_gradients(maps):
 
 @probe
 def of_views(maps):
-    """The same numbers in Fortran order, in NumPy, or in transposed views, in torch."""
-    if isinstance(maps[0], np.ndarray):
-        return attention_rollout([np.asfortranarray(one) for one in maps])
+    """The same numbers in transposed views."""
     return attention_rollout([one.mT.contiguous().mT for one in maps])
 
 
@@ -1652,20 +1676,18 @@ with check("torch as NumPy, requires_grad as without, views as copies", points=0
         "for torch in a torch tensor of float64. (Which of the two are right the other checks say.)"
     )
     found = attention_rollout([torch.tensor(one) for one in maps])
+    kind = "NumPy maps give a NumPy array."
+    assert_equal(type(plain).__name__, "ndarray", kind, name="the kind of the result")
     in_numpy = torch.tensor(np.asarray(plain))
     assert_close(found, in_numpy, message, precise=True, against="for the NumPy maps")
     message = "torch maps that require gradients: no error, and the numbers of those that do not."
     raised, again = with_gradients([torch.tensor(one) for one in maps])
     assert_equal(raised, "nothing", message, name="what is raised")
     assert_close(again, found, message, against="for maps without requires_grad")
-    message = "{}: the same as for the same numbers in new ones."
+    message = "torch maps that are transposed views: the same as for the same numbers in new ones."
     again = of_views([torch.tensor(one) for one in maps])
-    views = message.format("torch maps that are transposed views")
-    assert_close(again, found, views, against="for maps that are no views")
-    again = of_views(maps)
-    message = message.format("NumPy maps in Fortran order")
-    assert_close(again, plain, message, against="for maps in C order")
-with check("float32 as float64, and it stays float32", points=0.25):
+    assert_close(again, found, message, against="for maps that are no views")
+with check("float32 maps as float64 maps, to six digits", points=0.25, side=True):
     message = "Random NumPy maps: the shares are numbers that differ."
     assert_equal(
         bool(np.ptp(np.asarray(plain, dtype=float)) > 0.05),
@@ -1673,20 +1695,13 @@ with check("float32 as float64, and it stays float32", points=0.25):
         message,
         name="'the shares are finite and differ by more than 0.05'",
     )
-    double = torch.as_tensor(attention_rollout([torch.tensor(one) for one in maps]))
-    single = attention_rollout([torch.tensor(one).float() for one in maps])
-    message = (
-        "torch maps of float32 give a float32 tensor, with the numbers of your own result for the "
-        "same maps in float64."
-    )
-    assert_close(single, double.float(), message, against="for the maps in float64")
-    assert_equal(str(single.dtype), "torch.float32", message, name="dtype")
-    single = attention_rollout([one.astype(np.float32) for one in maps])
-    message = "NumPy maps of float32 give a float32 array, with the numbers of your float64 result."
-    rounded = np.asarray(plain).astype(np.float32)
-    assert_close(single, rounded, message, against="for the maps in float64")
-    assert_equal(str(single.dtype), "float32", message, name="dtype")
-with check("whole numbers as floats", points=0.75):
+    for library, kind in (("torch", torch.tensor), ("NumPy", np.array)):
+        double = np.asarray(attention_rollout([kind(one) for one in maps]))
+        single = np.asarray(attention_rollout([kind(one.astype(np.float32)) for one in maps]))
+        message = f"{library} maps of float32 give the numbers of your own result for the same maps in float64."
+        against = "for the maps in float64"
+        assert_close(single, double, message, rtol=1e-5, atol=1e-6, against=against)
+with check("whole numbers as floats", points=0.75, side=True):
     heads = [[rng.permutation(5) for _ in range(2)] for _ in range(2)]
     whole = [np.eye(5, dtype=int)[np.array(one)] for one in heads]
     message = "NumPy maps of zeros and ones, as floats: the shares are numbers that differ."
@@ -1702,7 +1717,7 @@ with check("whole numbers as floats", points=0.75):
         "for the same numbers as floats."
     )
     against = "for the same numbers as floats"
-    assert_close(attention_rollout(whole), floating, message, against=against)
+    assert_close(np.asarray(attention_rollout(whole)), np.asarray(floating), message, against=against)
     for kind in ("uint8", "int32"):
         few = [(5 * one[:1]).astype(kind) for one in whole]
         message = (
@@ -1710,7 +1725,7 @@ with check("whole numbers as floats", points=0.75):
             "gives for the same numbers as floats."
         )
         floating = attention_rollout([one.astype(float) for one in few])
-        assert_close(attention_rollout(few), floating, message, against=against)
+        assert_close(np.asarray(attention_rollout(few)), np.asarray(floating), message, against=against)
 with check("nothing is changed", points=0.5, side=True):
     for heads, library in ((3, "NumPy"), (3, "torch"), (1, "torch"), (1, "NumPy")):
         few = [one[:, :heads].copy() for one in maps]
@@ -1939,14 +1954,103 @@ assert all(claims.values())
 #   place of paper changes nothing.
 # - **Hiding by other pictures** is good with all three judges. It asks about many replacements instead of one.
 #   It also costs 80 runs of the model for a picture; rollout costs one.
-# - **Rollout** is no nonsense: it beats the random order everywhere. But it knows neither which answer
-#   was given nor what the values held, and it is not the best with any judge.
+# - **Rollout** beats the random order with every judge. But it knows neither which answer was given nor
+#   what the values held, and it is not the best with any judge. Is the random order the right control?
 # - **Gradient times ink** is what hiding by paper would find if the model were linear: ink is how far a
 #   pixel is from paper. So it is judged alike: better than the gradient alone when paper is the judge, and
 #   worse with the two others.
 # - **Ink** alone, which knows nothing of the model, does as well as rollout when paper is the judge.
 #
 # "What did the model use?" is half a question. The whole one is: used, **compared with what**?
+#
+# ### The control that comes to mind second
+#
+# A random order knows nothing at all. A map can beat it without knowing anything of *this* picture: on
+# digits some places count in nearly every picture (the middle), others in none (the corners). So rank the
+# patches by three things that do not look at the picture that is judged:
+#
+# - **one map for all**: the mean rollout of the training pictures, the same for every picture;
+# - **the spread of a place**: how much the ink there varies over the training pictures, without any model;
+# - **another picture's rollout**: that of the next picture of the hundred.
+#
+# (Adebayo and others, 2018, and Hooker and others, 2019, asked published maps such questions. Many did not
+# pass.) And take away what is fixed: **rollout minus the one map**, beside **ink minus the mean ink** of the
+# place, which needs no model.
+#
+# **Predict, then run.** Mean of the three judges: how many answers stay with rollout is about 0.26, with a random
+# order 0.71. How many with one map for all pictures?
+
+# %% tags=["demonstration", "guess"]
+guess_one_map = 0.5  # write the share of answers that stay
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they differ a little from machine to machine.
+training_ink = (1 + patches(pictures[train_set], 2)).sum(-1)  # (pictures, 16)
+
+
+def controls_of(model, seed):
+    """Rankings that look at another picture or at none, and what is left without the fixed part."""
+    with torch.no_grad():
+        maps, own_maps = read(model, pictures[train_set])[1], read(model, some)[1]
+    one_map, own = (attention_rollout(one)[:, 0, 1:] for one in (maps, own_maps))
+    one_map = one_map.mean(0)
+    return {
+        "rollout": own,
+        "one map for all": one_map.expand(100, 16),
+        "the spread of a place": training_ink.var(0).expand(100, 16),
+        "another picture's rollout": own.roll(1, dims=0),
+        "rollout minus the one map": own - one_map,
+        "ink minus the mean ink": ink.sum(-1) - training_ink.mean(0),
+        "random": measured[seed][1]["random"],
+    }
+
+
+controls = [controls_of(model, seed) for seed, model in enumerate(models)]
+left = {
+    name: np.array([
+        [kept(model, said, scores[name], replacement) for replacement in judges.values()]
+        for model, (said, _), scores in zip(models, measured, controls)
+    ])
+    for name in controls[0]
+}  # fmt: skip
+print("answers that stay, mean of 5 seeds for each judge, and the mean of the judges for each seed:")
+for name, values in left.items():
+    line = " ".join(f"{one:.2f}" for one in values.mean(0))
+    print(f"{name:26s} {line}   " + " ".join(f"{one:.2f}" for one in values.mean(1)))
+by_seed = {name: values.mean(1) for name, values in left.items()}  # over the judges
+why = "As few as with rollout itself: it need not look at the picture at all."
+reply("guess_one_map", guess_one_map, float(by_seed["one map for all"].mean()), why, within=0.1)
+
+# %% tags=["demonstration"]
+over_seeds = {name: values.mean() for name, values in by_seed.items()}
+claims = {
+    "rollout beats the random order by 0.2, each of 5 seeds":
+        bool((by_seed["rollout"] < by_seed["random"] - 0.2).all()),
+    "one map for all pictures does as well, to 0.08 over the seeds":
+        abs(over_seeds["one map for all"] - over_seeds["rollout"]) < 0.08,
+    "so does the spread of a place, without a model":
+        abs(over_seeds["the spread of a place"] - over_seeds["rollout"]) < 0.08,
+    "another picture's rollout keeps 0.7 of the gain over the random order, or more":
+        over_seeds["random"] - over_seeds["another picture's rollout"]
+        > 0.7 * (over_seeds["random"] - over_seeds["rollout"]),
+    "and is still the worse one, by 0.03 over the seeds":
+        over_seeds["another picture's rollout"] > over_seeds["rollout"] + 0.03,
+    "without the one map, rollout still beats the random order, by 0.08 in each seed":
+        bool((by_seed["rollout minus the one map"] < by_seed["random"] - 0.08).all()),
+    "but not the ink above the usual, beyond 0.1 over the seeds":
+        abs(over_seeds["rollout minus the one map"] - over_seeds["ink minus the mean ink"]) < 0.1,
+}  # fmt: skip
+for claim, holds in claims.items():
+    print(f"{claim}: {holds}")
+assert all(claims.values())
+
+# %% [markdown]
+# So nearly all of rollout's gain is **a fixed map of places**, which a count of ink over the training pictures
+# gives as well, without a model. What is left is small and real: another picture's rollout is a little worse than
+# the picture's own, and with the fixed part taken away the rest still beats a random order. That rest finds
+# about what "more ink than usual" finds. In this model, with these judges, rollout shows nothing of a single
+# picture that could not be had without the model. A heat map of rollout over one digit looks like an
+# explanation; most of it would be there over any other digit.
 #
 # ### Short answer 3: `answer_judge`
 #
@@ -2215,10 +2319,10 @@ assert np.mean(one_by_one) < np.mean(friends_right) - 0.1
 #
 # | often said | what is right | where shown |
 # |---|---|---|
-# | "Transformers see pictures better than older methods." | On these small pictures a look-up by pixels is better. It is a matter of how many pictures there are. | section 3 |
+# | "Transformers see pictures better than older methods." | On these small pictures a look-up by pixels is better. It is a matter of how many pictures there are, and of how one trains (DeiT). | section 3 |
 # | "A vision transformer knows which patches are neighbours." | All that it knows stands in the position table. Scrambled pictures are as easy for it. | section 3 |
 # | "Without positions nothing works." | Seven of ten digits are named from a bag of patches. | section 3 |
-# | "Attention shows what the model used." | Rollout beats chance, and never wins. | section 4 |
+# | "Attention shows what the model used." | Rollout beats chance, and so does one map for all pictures, as far. | section 4 |
 # | "Deletion proves which explanation is right." | It prefers the one that deletes in the same way. | section 4 |
 # | "The gradient times the input is the better gradient." | By paper, yes, and it was made with paper; by the two other judges it is the worse one here. | section 4 |
 # | "The word looks at the thing it names." | If the task forces it to. | section 5 |
@@ -2243,7 +2347,7 @@ assert np.mean(one_by_one) < np.mean(friends_right) - 0.1
 # than one way, by grey, by the mean, and by the same place of other X-rays, because in the lesson the
 # order of the measures changed with the replacement, and the measure that was made like the judge won. As
 # controls I rank at random, and by something that knows nothing of the model, such as how bright a
-# patch is: in the lesson ink alone was as good as rollout with paper as judge. Even then the model may
+# patch is: in the lesson one map for all pictures was as good as rollout. Even then the model may
 # answer by something else that goes along with the tumour: in section 5 readers said where the three was
 # while looking at the other picture. That an answer is right does not say that it comes from where we
 # would look.
@@ -2251,7 +2355,7 @@ assert np.mean(one_by_one) < np.mean(friends_right) - 0.1
 # **Marking scheme** (4 points). 1 point: two of: the class that was asked about, the values, the sign (for
 # or against), what the feed-forward and the read-out do. 1 point: ranking, replacing, counting over
 # many pictures, with more than one replacement or a reason for the one chosen. 1 point: two
-# controls, a random order and one that knows nothing of the model (or an untrained model). 1 point:
+# controls, a random order and one that knows nothing of the model or of the picture (or an untrained model). 1 point:
 # right answers by another way, with section 5; no point for "correlation is not causation" alone.
 # ### END SOLUTION
 
@@ -2311,6 +2415,7 @@ assert np.mean(one_by_one) < np.mean(friends_right) - 0.1
 #
 # - Dosovitskiy and others (2021), *An Image is Worth 16x16 Words: Transformers for Image Recognition at
 #   Scale*.
+# - Touvron and others (2021), *Training Data-Efficient Image Transformers & Distillation through Attention* (DeiT).
 # - Alpaydin, Kaynak (1998), *Optical Recognition of Handwritten Digits*, UCI Machine Learning Repository;
 #   scikit-learn's copy is its test part: 1,797 digits of thirteen writers.
 # - Abnar, Zuidema (2020), *Quantifying Attention Flow in Transformers*: rollout.

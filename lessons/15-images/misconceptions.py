@@ -638,15 +638,6 @@ with exercise("attention_rollout", base=SHORT_ROLLOUT):
     )
 
     wrong(
-        "rollout_numpy_in_float64",
-        {
-            "library.eye(layer.shape[-1], dtype=layer.dtype)": "(np.eye(layer.shape[-1]) if library is np else library.eye(layer.shape[-1], dtype=layer.dtype))",
-        },
-        "NumPy maps of float32 come out as float64. An identity of np.eye is float64 when nothing else is "
-        "said, and so is what it is added to.",
-    )
-
-    wrong(
         "rollout_of_each_head",
         """
             library = np if isinstance(maps[0], np.ndarray) else torch
