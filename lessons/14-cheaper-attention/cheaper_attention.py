@@ -44,7 +44,6 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.utils.flop_counter import FlopCounterMode
 
 from lesson_kit.checks import (
     assert_close,
@@ -257,8 +256,7 @@ def by_torch(n, window):
 
 rng = check_rng()
 with check("a window of 1, as long as the text, or longer", points=1):
-    beyond = (300, 65_534, 100_000, 2**31, 2**40)  # as large as "no window" may be written
-    for n, window in ((4, 1), (1, 1), (1, 7), (6, 6), (7, 100), *((5, one) for one in beyond)):
+    for n, window in ((4, 1), (1, 1), (1, 7), (6, 6), (7, 100), (5, 65_536)):
         found = np.asarray(sliding_window_mask(n, window))
         message = (
             f"n = {n}, window = {window}: (n, n), one row a query, one column a key. A query sees "
@@ -373,10 +371,10 @@ assert_equal(after, before, message, name="the mask", against=own)
 #
 # - `receptive_field(num_layers, window)`: how many positions the last one can depend on, itself
 #   included, through `num_layers` layers, each with `sliding_window_mask(n, window)`.
-# - `num_layers` and `window` are integers of at least 1, `num_layers` at most 500. The text is as
-#   long as needed.
+# - `num_layers` and `window` are integers of at least 1. The text is as long as needed.
 # - Returns a Python `int`.
-# - Checked when graded: windows of 1, many layers, exact integers however large. No errors are graded.
+# - Checked when graded: up to 32 layers, windows from 1 to 40, up to 400 positions. So a formula will do, and so
+#   will code that follows the masks. No errors are graded.
 
 
 # %% answer="receptive_field"
@@ -384,7 +382,7 @@ def receptive_field(num_layers, window):
     """How many positions the last one can depend on, through layers with a sliding window.
 
     Args:
-        num_layers: 1 to 500.
+        num_layers: at least 1.
         window: positions that each layer lets a position see, itself included; at least 1.
 
     Returns:
@@ -429,7 +427,7 @@ checks_passed("receptive_field")
 
 
 # %% check="receptive_field_counted" points=2
-# Hidden checks of receptive_field: many layers and windows, counted by following masks; large numbers.
+# Hidden checks of receptive_field: other layers and windows, counted by following masks; windows of 1.
 ### BEGIN HIDDEN TESTS
 def positions(num_layers, window):
     found = receptive_field(num_layers, window)
@@ -437,24 +435,6 @@ def positions(num_layers, window):
     message = f"num_layers = {num_layers}, window = {window}: the result is one number."
     assert_equal(kind in ("NoneType", "list", "tuple"), False, message, name=f"'{kind}, no number'")
     return int(found) if found == int(found) else found
-
-
-@probe
-def of_large_numbers(num_layers, window):
-    """The number, or the name of the error that came."""
-    try:
-        return receptive_field(num_layers, window)
-    except (ArithmeticError, MemoryError) as error:
-        return type(error).__name__
-
-
-@probe
-def in_many_layers(num_layers, window):
-    """The number, or None where calls that wait for each other are too many for Python."""
-    try:
-        return receptive_field(num_layers, window)
-    except RecursionError:
-        return None
 
 
 def by_masks(num_layers, window):
@@ -465,29 +445,18 @@ def by_masks(num_layers, window):
 
 
 rng = check_rng()
-with check("several layers, several windows", points=0.5):
+with check("several layers, several windows", points=0.75):
     drawn = [(int(rng.integers(2, 7)), int(rng.integers(2, 9))) for _ in range(6)]
-    for num_layers, window in [*drawn, (9, 3), (6, 8)]:
+    for num_layers, window in [*drawn, (9, 3), (6, 8), (1, 33), (3, 3), (2, 40), (12, 2)]:
         message = (
             f"num_layers = {num_layers}, window = {window}: how many positions can the last one "
             "depend on, itself included, when the masks are followed layer by layer?"
         )
         found = positions(num_layers, window)
         assert_equal(found, by_masks(num_layers, window), message, name="positions")
-    for num_layers, window in ((1, 33), (3, 3), (2, 65), (12, 2), (130, 1), (1, 2), (3, 3)):
-        found = receptive_field(num_layers=np.int64(num_layers), window=np.int64(window))
-        kind = type(found).__name__
-        message = (
-            f"num_layers={num_layers}, window={window}, NumPy integers, by name: how many "
-            "positions can the last one depend on, itself included? One number."
-        )
-        several = kind in ("NoneType", "list", "tuple")
-        assert_equal(several, False, message, name=f"'{kind}, no number'")
-        expected = num_layers * window - num_layers + 1
-        assert_equal(bool(found == expected), True, message, name=f"'it is {expected}'")
-with check("what one layer more adds, and a window of one more", points=0.75):
-    for _ in range(4):
-        num_layers, window = int(rng.integers(2, 30)), int(rng.integers(4, 40))
+with check("what one layer more adds, and a window of one more", points=0.5):
+    for _ in range(3):
+        num_layers, window = int(rng.integers(2, 9)), int(rng.integers(4, 12))
         more = positions(num_layers + 1, window) - positions(num_layers, window)
         message = f"One layer more than {num_layers}, window {window}: window - 1 positions more."
         assert_equal(more, window - 1, message, name="positions that one layer adds")
@@ -497,42 +466,14 @@ with check("what one layer more adds, and a window of one more", points=0.75):
             "layer."
         )
         assert_equal(more, num_layers, message, name="positions that a wider window adds")
-with check("a window of 1, and large numbers", points=0.5):
-    for num_layers, window, expected in ((5, 1, 1), (1, 1, 1), (9, 3, 19), (6, 8, 43), (32, 2, 33)):
+with check("windows of 1 and 2, many layers", points=0.5):
+    for num_layers, window, expected in ((5, 1, 1), (1, 1, 1), (32, 1, 1), (32, 2, 33), (24, 3, 49)):
         message = f"num_layers = {num_layers}, window = {window}: the positions, in a whole number."
         if window == 1:
             message += " A layer with a window of 1 shows each word itself alone."
         assert_equal(positions(num_layers, window), expected, message, name="positions")
-    for window in (131072, 10**14 + 1, 10**18 + 4):
-        expected = 96 * (window - 1) + 1
-        found = of_large_numbers(96, window)
-        if isinstance(found, (float, np.number)) and math.isfinite(found) and found == int(found):
-            found = int(found)
-        message = f"num_layers = 96, window = {window}: the exact whole number, however large."
-        if isinstance(found, str):
-            kind = "an OverflowError" if found == "OverflowError" else "an error"
-            message += f" Here {kind} came. For one: does anything hold numbers of so many bits only?"
-        elif isinstance(found, (int, float)) and 0 < abs(found - expected) < 1e-9 * expected:
-            message += (
-                " Yours differs by less than a billionth. For one: is it counted in floats? They hold "
-                "every whole number only up to 2**53."
-            )
-        elif isinstance(found, (int, float)) and found != expected:
-            message += (
-                " For one: is there a largest number that it can reach, for its kind of number has so "
-                "many bits, or because it counts in a text of so many words?"
-            )
-        assert_equal([found], [expected], message, name="positions")
-    message = (
-        "num_layers = 500, window = 3: 1001 positions, and no RecursionError. num_layers is at "
-        "most 500. For one: do two or more calls wait for each other for each layer? Where the work is "
-        "graded, Python stops near 1000; a notebook may allow more."
-    )
-    found = in_many_layers(500, 3)
-    assert_equal(found is None, False, message, name="'a RecursionError, or None'")
-    assert_equal(found, 1001, message, name="positions")
 with check("a Python int", points=0.25, side=True):
-    kind = type(receptive_field(96, 131)).__name__
+    kind = type(receptive_field(9, 13)).__name__
     assert_equal(kind, "int", "The result is a Python int.", name="the kind of number")
 checks_passed("receptive_field")
 ### END HIDDEN TESTS
@@ -834,8 +775,18 @@ def linear_attention(Q, K, V):
 
 # %% check="linear_attention" points=3
 # The table above; a second one with two features; then two texts at once.
+def of_one(Q, K, V):
+    """The output of one text: alone, or in a batch of one where a text alone is not taken."""
+    try:
+        return linear_attention(Q, K, V)
+    except NotImplementedError:
+        raise
+    except Exception:
+        return linear_attention(Q[None], K[None], V[None])[0]
+
+
 with check("one feature, by hand", points=0.75):
-    found = linear_attention(
+    found = of_one(
         torch.zeros(3, 1), torch.tensor([[0.0], [1], [2]]), torch.tensor([[6.0], [3], [2]])
     )
     message = (
@@ -844,7 +795,7 @@ with check("one feature, by hand", points=0.75):
     )
     assert_close(found, torch.tensor([[6.0], [4], [3]]), message, name="the output")
 with check("a negative key, by hand", points=0.5):
-    found = linear_attention(
+    found = of_one(
         torch.zeros(2, 1), torch.tensor([[-math.log(2)], [0]]), torch.tensor([[3.0], [6]])
     )
     message = (
@@ -853,7 +804,7 @@ with check("a negative key, by hand", points=0.5):
     )
     assert_close(found, torch.tensor([[3.0], [5]]), message, name="the output")
 with check("two features, by hand", points=0.75):
-    found = linear_attention(
+    found = of_one(
         torch.tensor([[0.0, 0], [2, 0]]), torch.tensor([[0.0, 1], [1, 0]]), torch.tensor([[10.0], [4]])
     )
     message = (
@@ -893,7 +844,12 @@ def most_numbers(Q, K, V):
             return result
 
     with torch.no_grad(), Watch():
-        linear_attention(Q, K, V)
+        try:
+            linear_attention(Q, K, V)
+        except NotImplementedError:
+            raise
+        except Exception:  # where a text alone is not taken
+            linear_attention(Q[None], K[None], V[None])
     return most[0]
 
 
@@ -913,6 +869,16 @@ checks_passed("linear_attention")
 # %% check="linear_attention_values" points=3
 # Hidden checks of linear_attention: sizes, float64, entries from -10 to 10; one word; causality.
 ### BEGIN HIDDEN TESTS
+def of_one(Q, K, V):
+    """The output of one text: alone, or in a batch of one where a text alone is not taken."""
+    try:
+        return linear_attention(Q, K, V)
+    except NotImplementedError:
+        raise
+    except Exception:
+        return linear_attention(Q[None], K[None], V[None])[0]
+
+
 def by_formula(Q, K, V):
     q, k = (torch.where(x > 0, x + 1, x.clamp(max=0).exp()) for x in (Q, K))
     products = (q @ k.mT).tril()
@@ -931,11 +897,16 @@ def first_other(found, expected):
 
 
 @probe
-def by_name(Q, K, V, learns):
-    """Arguments by name; learns: they require gradients, else under no_grad."""
+def in_one_mode(Q, K, V, learns):
+    """learns: Q, K and V require gradients, else under no_grad."""
     Q, K, V = (x.clone().requires_grad_(learns) for x in (Q, K, V))
     with torch.set_grad_enabled(learns):
-        found = linear_attention(Q=Q, K=K, V=V)
+        try:
+            found = linear_attention(Q, K, V)
+        except NotImplementedError:
+            raise
+        except Exception:  # where a text alone is not taken
+            found = linear_attention(Q[None], K[None], V[None])[0]
     return found.detach() if isinstance(found, torch.Tensor) else found
 
 
@@ -943,8 +914,8 @@ rng = check_rng()
 with check("a text of one word", points=0.5, side=True):
     Q, K, V = (torch.tensor(rng.normal(size=s)) for s in ((1, 3), (1, 3), (1, 5)))
     message = "A text of one word, d_k = 3, d_v = 5: its output is its value, (1, 5)."
-    assert_close(linear_attention(Q, K, V), V, message)
-with check("many sizes and leading axes, float32 and float64, all digits", points=1.5):
+    assert_close(of_one(Q, K, V), V, message)
+with check("many sizes, float32 and float64, all digits", points=1.5):
     for n, d_k, d_v in ((5, 3, 2), (6, 1, 4), (9, 2, 7), (30, 5, 3), (300, 2, 3), (1100, 2, 1)):
         Q, K, V = (torch.tensor(rng.normal(size=s)) for s in ((n, d_k), (n, d_k), (n, d_v)))
         message = (
@@ -952,7 +923,7 @@ with check("many sizes and leading axes, float32 and float64, all digits", point
             "Both sums, S above the fraction line and z below it, run over all words up to its own."
         )
         expected = by_formula(Q, K, V)
-        found = linear_attention(Q, K, V)
+        found = of_one(Q, K, V)
         assert_close(found, expected, message + first_other(found, expected))
         message = (
             f"n = {n}, d_k = {d_k}, d_v = {d_v}, in float64: each word's output is the formula's "
@@ -961,10 +932,10 @@ with check("many sizes and leading axes, float32 and float64, all digits", point
         )
         assert_close(found, expected, message, precise=True)
     # Just above a power of two, equal sizes, and the first again; equal keys, values large and 0.
-    sizes = ((), 33, 3, 2), ((3,), 3, 3, 3), ((2, 1, 2), 65, 1, 5), ((), 5, 70, 33), ((5,), 4, 5, 5)
+    sizes = ((33, 3, 2), (3, 3, 3), (65, 1, 5), (5, 70, 33), (4, 5, 5))
     more = check_rng()
-    for case, (lead, n, d_k, d_v) in enumerate((*sizes, sizes[0])):
-        Q, K, V = (torch.tensor(more.normal(size=(*lead, n, d))) for d in (d_k, d_k, d_v))
+    for case, (n, d_k, d_v) in enumerate((*sizes, sizes[0])):
+        Q, K, V = (torch.tensor(more.normal(size=(n, d))) for d in (d_k, d_k, d_v))
         equal, zeros = K.clone(), V.clone()
         equal[..., 1, :] = equal[..., 0, :]
         zeros[..., 2, :] = 0.0
@@ -978,12 +949,12 @@ with check("many sizes and leading axes, float32 and float64, all digits", point
             texts = [x.float() if single else x for x in given]
             expected = by_formula(*(x.double() for x in texts))
             message = (
-                f"Leading axes {lead}, n = {n}, d_k = {d_k}, d_v = {d_v}, "
-                f"{'float32' if single else 'float64'}, {kind}; Q, K and V by name, "
+                f"n = {n}, d_k = {d_k}, d_v = {d_v}, "
+                f"{'float32' if single else 'float64'}, {kind}; "
                 f"{'with requires_grad' if learns else 'under no_grad'}: each word's output is the "
                 "formula's."
             )
-            assert_close(by_name(*texts, learns), expected, message)
+            assert_close(in_one_mode(*texts, learns), expected, message)
 with check("entries from -10 to 10", points=1):
     for n, d_k, d_v in ((6, 3, 2), (8, 4, 5)):
         Q, K = (torch.tensor(rng.uniform(-10, 10, size=(n, d_k))) for _ in range(2))
@@ -993,7 +964,7 @@ with check("entries from -10 to 10", points=1):
             f"Entries of Q and K from -10 to 10, n = {n}, float64: each word's output is the formula's. In "
             "some rows the divisor, the sum of the products, is small. For one: is something added to it?"
         )
-        assert_close(linear_attention(Q, K, V), by_formula(Q, K, V), message, rtol=1e-6, atol=1e-9)
+        assert_close(of_one(Q, K, V), by_formula(Q, K, V), message, rtol=1e-6, atol=1e-9)
 checks_passed("linear_attention")
 ### END HIDDEN TESTS
 
@@ -1079,7 +1050,12 @@ def most_numbers(Q, K, V):
             return result
 
     with torch.no_grad(), Watch():
-        linear_attention(Q, K, V)
+        try:
+            linear_attention(Q, K, V)
+        except NotImplementedError:
+            raise
+        except Exception:  # where a text alone is not taken
+            linear_attention(Q[None], K[None], V[None])
     return most[0]
 
 
@@ -1110,10 +1086,10 @@ def value_and_gradients(given, direction):
 
 
 rng = check_rng()
-given = [torch.tensor(rng.normal(size=s)) for s in ((2, 5, 4), (2, 5, 4), (2, 5, 3))]
-direction = torch.tensor(rng.normal(size=(2, 5, 3)))
-message = "Q and K of shape (2, 5, 4), V of shape (2, 5, 3): the output has shape (2, 5, 3)."
-assert_equal(list(np.shape(linear_attention(*given))), [2, 5, 3], message, name="its shape")
+given = [torch.tensor(rng.normal(size=s)) for s in ((5, 4), (5, 4), (5, 3))]
+direction = torch.tensor(rng.normal(size=(5, 3)))
+message = "Q and K of shape (5, 4), V of shape (5, 3): the output has shape (5, 3)."
+assert_equal(list(np.shape(linear_attention(*given))), [5, 3], message, name="its shape")
 _, gradients = value_and_gradients(given, direction)
 for number, (name, gradient) in enumerate(zip("QKV", gradients, strict=True)):
     way = torch.tensor(rng.normal(size=tuple(given[number].shape)))
@@ -1176,7 +1152,7 @@ def arguments_after(Q, K, V):
 
 
 rng = check_rng()
-given = [torch.tensor(rng.normal(size=s)) for s in ((2, 5, 4), (2, 5, 4), (2, 5, 3))]
+given = [torch.tensor(rng.normal(size=s)) for s in ((5, 4), (5, 4), (5, 3))]
 for name, now, before in zip("QKV", arguments_after(*(x.clone() for x in given)), given, strict=True):
     assert_equal(now, before, f"{name} was changed by the call.", name=name)
 for dtype in (torch.float32, torch.float64):
@@ -2385,10 +2361,11 @@ assert torch.allclose(again, delta_rule_step(S, k, v, 1.0)), differs
 # once. The answer counts as right if, of all values that were ever written, **the right one is the
 # nearest** (by cosine). Five drawings each. The candidates:
 #
-# - **softmax** over all pairs, as in lesson 3, but with scores $30\, k \cdot k'$: a sharp look-up. It keeps
-#   everything: $64$ numbers a pair.
+# - **softmax** over all pairs, with scores $30\, k \cdot k'$ in place of lesson 3's $k \cdot k' / \sqrt{32}$. Keys of
+#   length 1 are short: with lesson 3's scale the softmax would be nearly even. A trained model makes its queries
+#   and keys as long as it needs; here nobody does, so the length is lent. It keeps everything: $64$ numbers a pair.
 # - **sum**: the memory $S = \sum v k^\top$, 1,024 numbers, however many pairs.
-# - **features**: linear attention as in section 4, 1,056 numbers.
+# - **features**: linear attention as in section 4, 1,056 numbers. The same length is lent to it in the controls below.
 # - **delta rule**: 1,024 numbers, $\beta = 1$.
 #
 # **Predict, then run.** From how many pairs on does the *sum* answer less than half of the questions
@@ -2405,24 +2382,25 @@ def unit(x):
     return F.normalize(x, dim=-1)
 
 
-def pairs_of(count, times, seed):
+def pairs_of(count, times, seed, common=0.0):
     """count keys, each written `times` times with another value: keys, values, in order of writing."""
     generator = torch.Generator().manual_seed(seed)
-    keys = unit(torch.randn(count, 32, generator=generator, dtype=torch.float64)).repeat(times, 1)
+    keys = unit(torch.randn(count, 32, generator=generator, dtype=torch.float64) + common).repeat(times, 1)
     return keys, torch.randn(count * times, 32, generator=generator, dtype=torch.float64)
 
 
-def by_softmax(keys, values, asked, newer=0.0):
+def by_softmax(keys, values, asked, newer=0.0, scale=30.0):
     age = torch.arange(len(keys), 0, -1, dtype=torch.float64)[None]
     Q, K, V = asked[None], keys[None], values[None]
-    return F.scaled_dot_product_attention(Q, K, V, attn_mask=-newer * age, scale=30.0)[0]
+    return F.scaled_dot_product_attention(Q, K, V, attn_mask=-newer * age, scale=scale)[0]
 
 
 def by_sum(keys, values, asked):
     return asked @ (values.mT @ keys).mT
 
 
-def by_features(keys, values, asked):
+def by_features(keys, values, asked, longer=1.0):
+    keys, asked = longer * keys, longer * asked
     state = LinearAttentionState()
     for k, v in zip(keys[:-1], values[:-1]):
         state.step(k, k, v)
@@ -2436,11 +2414,11 @@ def by_delta(keys, values, asked, beta=1.0):
     return asked @ S.mT
 
 
-def recall(method, count, times=1, **options):
+def recall(method, count, times=1, common=0.0, **options):
     """Share of keys whose last value is the nearest of all; five drawings."""
     shares = []
     for seed in range(5):
-        keys, values = pairs_of(count, times, seed)
+        keys, values = pairs_of(count, times, seed, common)
         asked, right = keys[-count:], torch.arange(len(keys) - count, len(keys))
         answers = method(keys, values, asked, **options)
         shares.append(((unit(answers) @ unit(values).mT).argmax(-1) == right).double().mean().item())
@@ -2499,6 +2477,49 @@ reply("guess_delta", guess_delta, worse, "Correcting one key disturbs all that a
 #   two keys have a cosine above 0.9, and nearly every value is mixed into every answer. This is not what a
 #   trained model does: it can choose keys that suit the features. Section 7 trains one.
 #
+# Three settings were chosen for you in this figure, and each of them could be the reason for what it shows: the
+# scale of the softmax, $\beta = 1$, and keys that point into all directions alike. Change one at a time.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# How many answers are right depends on near ties, so this output is not compared.
+settings = {
+    "softmax, lesson 3's scale": (by_softmax, {"scale": 32**-0.5}),
+    "features, 30 times longer": (by_features, {"longer": 30.0}),
+    "sum": (by_sum, {}),
+    "delta rule, beta 1": (by_delta, {}),
+    "delta rule, beta 1/4": (by_delta, {"beta": 0.25}),
+    "sum, keys with a common part": (by_sum, {"common": 0.6}),
+    "delta rule, common part": (by_delta, {"common": 0.6}),
+    "beta 1/4, common part": (by_delta, {"beta": 0.25, "common": 0.6}),
+}
+controls = {
+    name: np.array([recall(method, count, **options) for count in (16, 64, 128)])
+    for name, (method, options) in settings.items()
+}
+print(f"{'right answers, five drawings':29s} 16 pairs      64            128")
+for name, shares in controls.items():
+    print(f"{name:29s}", *(f"{low:.2f} to {high:.2f} " for low, high in zip(shares.min(1), shares.max(1))))
+keys = pairs_of(64, 1, 0, common=0.6)[0]
+common_cosine = (keys @ keys.mT)[~torch.eye(64, dtype=torch.bool)].mean().item()
+print(f"mean cosine of two keys with a common part: {common_cosine:.2f}")
+assert 0.2 < common_cosine < 0.35, differs
+assert controls["softmax, lesson 3's scale"][1].max() < 0.1, differs
+longer_features = controls["features, 30 times longer"].mean(1)
+assert longer_features[0] > 0.3 and longer_features[1] < 0.3, differs
+plain, gentle = controls["sum"], controls["delta rule, beta 1/4"]
+assert (np.abs(plain.mean(1) - gentle.mean(1)) < 0.08).all(), differs
+mixed, corrected = controls["sum, keys with a common part"], controls["beta 1/4, common part"]
+assert (corrected[1:] > mixed[1:] + 0.05).all(), differs
+assert abs(controls["delta rule, common part"][1].mean() - mixed[1].mean()) < 0.2, differs
+
+# %% [markdown]
+# - Softmax was lent its length: with lesson 3's scale and keys of length 1 it finds next to nothing, and is the
+#   worst of all. The features gain by the same loan, to about half of 16 pairs, and stay far behind.
+# - The delta rule was worse because of $\beta = 1$. With $\beta = 1/4$ it corrects a quarter of the error, disturbs
+#   less, and ties with the sum.
+# - With keys that have a part in common (mean cosine about 0.27) the sum loses most: each answer is mixed with the
+#   values of all. The delta rule with $\beta = 1/4$ is then clearly ahead. Real keys are more like that.
+#
 # ### When something changes
 #
 # Now 16 keys only, but each is written twice, or four times, always with another value. The *last* value
@@ -2535,9 +2556,10 @@ reply("guess_change", guess_change, knows, "Equal keys get equal weights, also i
 # with age (the last line). A transformer has positions for that, if it has learned to use them. The delta
 # rule needs nothing: the old value is taken out when the new one is written.
 #
-# So "which is the better memory?" has no answer without the task: with many different keys the sum wins,
-# with keys that change the delta rule does, and softmax wins both once it knows the order, and pays by the
-# word.
+# So "which is the better memory?" has no answer without the task, the keys and the settings: with many different
+# keys in all directions the sum wins over a delta rule with $\beta = 1$ and ties with a gentler one; with keys that
+# overlap, or that change, the delta rule wins; and softmax wins all once its scores are large enough and it knows
+# the order, and pays by the word.
 #
 # ### Short answer 3: `answer_memory`
 #
@@ -2575,7 +2597,7 @@ for name, method in (("sum", by_sum), ("delta rule", by_delta)):
 #
 # Two steps are needed: a value must learn which key stands **just before** it; and an asked key must find
 # its pair **anywhere**. Models of two layers, one head of 32, pre-norm, rotary positions in layers with
-# softmax. Each layer is one of three kinds: *full*, *window* of 4, *linear* (your function, with $d_k = 16$). All
+# softmax. Each layer is one of three kinds: *full*, *window* of 4, *linear* (your function, with $d_k = 8$). All
 # are trained alike, with 200 batches of 16 texts.
 #
 # **Predict, then run.** Order these from worst to best: full and full; a window, then full; a window, then
@@ -2595,7 +2617,7 @@ class Layer(nn.Module):
     def __init__(self, kind):
         super().__init__()
         self.kind, self.norm = kind, nn.LayerNorm(WIDTH)
-        d_k = 16 if kind == "linear" else WIDTH  # a running sum over smaller matrices, or you would wait
+        d_k = 8 if kind == "linear" else WIDTH  # a running sum over smaller matrices, or you would wait
         self.W_q, self.W_k = (nn.Linear(WIDTH, d_k) for _ in range(2))
         self.W_v, self.W_o = (nn.Linear(WIDTH, WIDTH) for _ in range(2))
         n = 3 * PAIRS  # words in a text
@@ -2633,11 +2655,11 @@ def recall_texts(count, generator):
     return torch.cat([pairs, keys.gather(1, order)], dim=1), values.gather(1, order)
 
 
-def train_recaller(kinds, seed, steps=200):
+def train_recaller(kinds, seed, steps=200, lr=2e-2):
     torch.manual_seed(seed)
     model, generator = Recaller(kinds), torch.Generator().manual_seed(seed)
-    optimizer = torch.optim.Adam(model.parameters(), lr=2e-2)
-    rate = torch.optim.lr_scheduler.OneCycleLR(optimizer, 2e-2, total_steps=steps)
+    optimizer = torch.optim.Adam(model.parameters(), lr=lr)
+    rate = torch.optim.lr_scheduler.OneCycleLR(optimizer, lr, total_steps=steps)
     for _ in range(steps):
         texts, right = recall_texts(16, generator)
         loss = F.cross_entropy(model(texts)[:, -PAIRS:].flatten(0, 1), right.flatten())
@@ -2663,13 +2685,16 @@ runs = [(name, seed) for name in stacks for seed in range(5)]
 for _, (name, seed) in zip(progress(len(runs), "20 small models"), runs):
     recalled_by[name].append(right_values(train_recaller(name.split(", "), seed)))
 print("right values, worst and best of five runs; numbers kept after n words")
-kept_by = {"full": "64 n", "window": "256", "linear": "528"}
+kept_by = {"full": "64 n", "window": "256", "linear": "264"}
 for name, shares in recalled_by.items():
     kept = " + ".join(kept_by[kind] for kind in name.split(", "))
     print(f"{name:15s} {min(shares):.2f} to {max(shares):.2f}   {kept}")
 assert min(recalled_by["window, full"]) > 0.95, differs
-assert min(recalled_by["window, linear"]) > 0.4 and max(recalled_by["window, linear"]) < 0.95, differs
+assert min(recalled_by["window, linear"]) > 0.35 and max(recalled_by["window, linear"]) < 0.8, differs
 assert max(recalled_by["full, window"]) < 0.3 and max(recalled_by["full, full"]) < 0.5, differs
+longer = [right_values(train_recaller(["full", "full"], seed, 800, 5e-3)) for seed in range(2)]
+print("full, full, four times the steps at a quarter of the rate, two runs:", *(f"{one:.2f}" for one in longer))
+assert min(longer) > 0.9, differs
 best = max(recalled_by, key=lambda name: min(recalled_by[name]))
 reply("guess_best", guess_best, best, "The cheap layer does the near work, the full one the far work.")
 
@@ -2678,11 +2703,11 @@ reply("guess_best", guess_best, best, "The cheap layer does the near work, the f
 #   near work, and a window of 4 is enough. One full layer looks everywhere. This is a **hybrid**: it
 #   keeps the recall, and half of the cache.
 # - **Full and full** could do the same: it has every pair at hand that the hybrid has. In 200 batches it does
-#   *not find* it. The window helped by what it *hid*: with four words to choose from, the one before is
-#   soon found. (With more training it may well come; this says nothing about what the model *can*.)
-# - **A window, then linear**: all of it has a fixed size, and most values are found. In section 6 these
-#   features failed completely; trained, the model finds keys that suit them. But no run finds
-#   all. (Longer queries and keys, 32 numbers, found more when that was tried: 0.84 to 0.88, still not all.)
+#   *not find* it; in 800, at a smaller rate, it does (two runs). So what failed was the time, not the model. The
+#   window helped by what it *hid*: with four words to choose from, the one before is soon found.
+# - **A window, then linear**: all of it has a fixed size, and about half of the values are found. In section 6
+#   these features failed completely; trained, the model finds keys that suit them. But no run finds all. (Longer
+#   queries and keys found more when that was tried: with 16 numbers 0.7, with 32 0.84 to 0.88, still not all.)
 # - **Full, then a window** is the control. It has the same parts in the other order, and fails: the look-up
 #   comes before there are pairs to look for, and then the window is too short.
 #
@@ -2983,18 +3008,21 @@ with check("the output", points=1):
         message = given.format(block_size) + "the output should be that of lesson 3's attention."
         found = output_of(Q.clone(), K.clone(), V.clone(), block_size)
         assert_close(found, expected[0].detach(), message, name="the output")
-reasons = {
-    "V": "P is the softmax over all keys, also where a block holds some of them.",
-    "Q": "Every block adds to it. For one: are delta and the square root of d_k in it?",
-    "K": "One row a key, from its own block. For one: are delta and the square root of d_k in it?",
-}
-for name, reason in reasons.items():
-    with check(f"the gradient of {name}", points=1):
-        for block_size in (10, 4, 1, 25):
-            message = f"{given.format(block_size)}the gradient of {name}, as of lesson 3's attention. {reason}"
-            found = gradients_of(Q, K, V, dO.clone(), block_size)["QKV".index(name)]
-            wanted = leaves["QKV".index(name)].grad[0]
-            assert_close(found, wanted, message, name=f"the gradient of {name}")
+
+
+def compare(name, reason):
+    for block_size in (10, 4, 1, 25):
+        message = f"{given.format(block_size)}the gradient of {name}, as of lesson 3's attention. {reason}"
+        found = gradients_of(Q, K, V, dO.clone(), block_size)["QKV".index(name)]
+        assert_close(found, leaves["QKV".index(name)].grad[0], message, name=f"the gradient of {name}")
+
+
+with check("the gradient of V", points=1):
+    compare("V", "P is the softmax over all keys, also where a block holds some of them.")
+with check("the gradient of Q", points=1):
+    compare("Q", "Every block adds to it. For one: are delta and the square root of d_k in it?")
+with check("the gradient of K", points=1):
+    compare("K", "One row a key, from its own block. For one: are delta and the square root of d_k in it?")
 checks_passed("RecomputedAttention")
 
 
@@ -3007,7 +3035,7 @@ def output_of(Q, K, V, block_size):
 
 
 @probe
-def gradients_of(Q, K, V, dO, block_size):
+def all_gradients(Q, K, V, dO, block_size):
     given = [x.clone().requires_grad_() for x in (Q, K, V)]
     RecomputedAttention.apply(*given, block_size).backward(dO)
     return [x.grad for x in given]
@@ -3031,18 +3059,27 @@ with check("the output, other sizes", points=1):
     for where, (Q, K, V, _), size, expected, _ in cases:
         message = f"{where}: the output is that of lesson 3."
         assert_close(output_of(Q, K, V, size), expected, message, name="the output")
-for name in ("V", "Q", "K"):
-    with check(f"the gradient of {name}, other sizes", points=0.5):
-        for where, given, size, _, expected in cases:
-            message = f"{where}: the gradient of {name} should be that of lesson 3's attention."
-            found = gradients_of(*given, size)["QKV".index(name)]
-            wanted = expected["QKV".index(name)]
-            assert_close(found, wanted, message, name=f"the gradient of {name}")
+
+
+def compare(name):
+    for where, given, size, _, expected in cases:
+        message = f"{where}: the gradient of {name} should be that of lesson 3's attention."
+        found = all_gradients(*given, size)["QKV".index(name)]
+        wanted = expected["QKV".index(name)]
+        assert_close(found, wanted, message, name=f"the gradient of {name}")
+
+
+with check("the gradient of V, other sizes", points=0.5):
+    compare("V")
+with check("the gradient of Q, other sizes", points=0.5):
+    compare("Q")
+with check("the gradient of K, other sizes", points=0.5):
+    compare("K")
 with check("float64: the output and the gradients to twelve digits", points=0.5):
     where, given, size, output, gradients = cases[1]
     message = f"{where}: computed in float64 throughout. For one: is something rounded to float32?"
     near = {"rtol": 1e-10, "atol": 1e-12, "precise": True}
-    for name, found, wanted in zip("QKV", gradients_of(*given, size), gradients, strict=True):
+    for name, found, wanted in zip("QKV", all_gradients(*given, size), gradients, strict=True):
         assert_close(found, wanted, message, name=f"the gradient of {name}", **near)
     assert_close(output_of(*given[:3], size), output, message, name="the output", **near)
 with check("scores of 10,000: the output and the gradients", points=1):
@@ -3057,7 +3094,7 @@ with check("scores of 10,000: the output and the gradients", points=1):
             "is never above 0, in both passes?"
         )
         assert_close(output_of(Q, K, V, 2), output, message, name="the output", rtol=1e-6, atol=1e-8)
-        found = gradients_of(Q, K, V, dO, 2)
+        found = all_gradients(Q, K, V, dO, 2)
         for name, one, wanted in zip("VQK", (found[2], *found[:2]), (gradients[2], *gradients[:2]), strict=True):
             assert_close(one, wanted, message, name=f"the gradient of {name}", rtol=1e-6, atol=1e-6)
 checks_passed("RecomputedAttention")
@@ -3182,7 +3219,7 @@ def watched(Q, K, V, dO, block_size):
 
 
 rng = check_rng()
-n_q, n_k, d_k, d_v, block_size = 128, 1024, 2, 1, 8
+n_q, n_k, d_k, d_v, block_size = 64, 512, 2, 1, 8
 Q, K, V, dO = (torch.tensor(rng.normal(size=s)).float() for s in ((n_q, d_k), (n_k, d_k), (n_k, d_v), (n_q, d_v)))
 seen = watched(Q, K, V, dO, block_size)
 where = f"{n_q} queries, {n_k} keys, block_size = {block_size}"
@@ -3190,14 +3227,21 @@ with check("torch's own attention is not called", points=1):
     message = "torch's own attention function should not be called: here you write both passes."
     assert_equal(seen["torch's attention"], 0, message, name="calls of torch's attention")
 most = 4 * (n_q + n_k) * (d_k + d_v) + 16 * n_q * block_size
-for title, key, points in (("held in the forward pass", "forward", 1), ("held in the backward pass", "most", 1.5)):
-    with check(title, points=points):
-        message = (
-            f"{where}: at one time {seen[key]:,} numbers are {title}, besides the arguments; asked are fewer than "
-            f"{most:,}. One block has {n_q * block_size:,} scores; all are {n_q * n_k:,}. For one: are blocks kept in "
-            "a list, or computed all at once?"
-        )
-        assert_equal(seen[key] < most, True, message, name="few numbers")
+
+
+def few(title, key):
+    message = (
+        f"{where}: at one time {seen[key]:,} numbers are {title}, besides the arguments; asked are fewer than "
+        f"{most:,}. One block has {n_q * block_size:,} scores; all are {n_q * n_k:,}. For one: are blocks kept in "
+        "a list, or computed all at once?"
+    )
+    assert_equal(seen[key] < most, True, message, name="few numbers")
+
+
+with check("held in the forward pass", points=1):
+    few("held in the forward pass", "forward")
+with check("held in the backward pass", points=1.5):
+    few("held in the backward pass", "most")
 with check("kept for the backward pass", points=1.5):
     kept = 2 * (n_q + n_k) * (d_k + d_v)
     message = (
@@ -3299,10 +3343,97 @@ assert abs(extra - 7 / 6) < 0.01, differs
 # are, many heads rest a large share of their attention on them: they are **attention sinks**. With the first
 # four words kept for ever beside the window, the models went on.
 #
-# In small models trained as in this course the sinks do not come: in lesson 6's model, and in one that
-# copies from far back, the first position got 0.01 to 0.03 of the attention. (That was tried while the
-# course was written, and is not shown.) So here is the published encoder of lesson 12, in your own blocks:
-# 6 layers, 12 heads, six texts of 80 to 94 tokens, each beginning with `[CLS]`.
+# Do they come in a small model? It takes two things: a place that is the same in every text, and a reason to look
+# at nothing. Here is a model of a second of training: the window and the full layer of section 7, on texts of
+# random letters that repeat after 8 to 12 letters, `q d m a ... q d m a ...`. It says the next letter at **every**
+# place. In the first round there is nothing to look up; in the second the letter after the last `m` is the answer.
+# Every text begins with a token `<start>`, or, as a control, with a letter.
+#
+# **Predict, then run.** In the first round, how much of the full layer's attention rests on `<start>`? An even share
+# would be about 0.15.
+
+# %% tags=["demonstration", "guess"]
+guess_start = 0.3  # write the share of <start> in the first round, between 0 and 1
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers may differ a little on other machines, so this output is not compared.
+LETTERS, START, LENGTH = 32, 32, 24
+
+
+class Repeater(nn.Module):
+    """Word vectors, a window and a full layer of section 7, a guess for each position."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.guess = nn.Embedding(LETTERS + 1, WIDTH), nn.Linear(WIDTH, LETTERS + 1)
+        self.layers = nn.Sequential(Layer("window"), Layer("full"))
+        for layer in self.layers:
+            layer.mask = layer.mask[:LENGTH, :LENGTH]
+
+    def forward(self, texts):
+        return self.guess(self.layers(self.words(texts)))
+
+    def full_weights(self, texts):
+        """The attention of the full layer (batch, LENGTH, LENGTH)."""
+        window, full = self.layers
+        x = full.norm(window(self.words(texts)))
+        Q, K = (apply_rotary(part(x), torch.arange(LENGTH)) for part in (full.W_q, full.W_k))
+        return torch_scaled_dot_product_attention(Q, K, K, full.mask)[1]
+
+
+def repeated_texts(count, period, start, generator):
+    """Texts (count, LENGTH + 1) of letters that come again after `period`, with <start> in front or not."""
+    letters = torch.rand(count, LETTERS, generator=generator).argsort(-1)[:, :period]
+    texts = letters.repeat(1, LENGTH // period + 1)[:, : LENGTH + 1 - start]
+    return F.pad(texts, (1, 0), value=START) if start else texts
+
+
+def rest_on_the_first(start, seed, steps=200, lr=2e-2):
+    """Right letters in round two; the full layer's weight on the first token in round one and two."""
+    torch.manual_seed(seed)
+    model, generator = Repeater(), torch.Generator().manual_seed(seed)
+    optimizer = torch.optim.Adam(model.parameters(), lr=lr)
+    rate = torch.optim.lr_scheduler.OneCycleLR(optimizer, lr, total_steps=steps)
+    for _ in range(steps):
+        period = int(torch.randint(8, 13, (), generator=generator))
+        texts = repeated_texts(16, period, start, generator)
+        loss = F.cross_entropy(model(texts[:, :-1]).flatten(0, 1), texts[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        rate.step()
+    texts = repeated_texts(200, 10, start, torch.Generator().manual_seed(99))
+    one, two = slice(start + 3, start + 9), slice(start + 10, start + 19)  # places of the two rounds
+    with torch.no_grad():
+        right = (model(texts[:, :-1]).argmax(-1) == texts[:, 1:])[:, two].double().mean().item()
+        on_first = model.full_weights(texts[:, :-1])[..., 0]
+    return right, on_first[:, one].mean().item(), on_first[:, two].mean().item()
+
+
+rests = {}
+for start in (True, False):
+    name = "<start> in front" if start else "a letter in front"
+    runs = 5 if start else 3
+    rests[start] = np.array([rest_on_the_first(start, seed) for _, seed in zip(progress(runs, name), range(runs))])
+    ends = (f"{low:.2f} to {high:.2f}" for low, high in zip(rests[start].min(0), rests[start].max(0)))
+    print(f"{name}, {runs} runs: right in round two {{}}, weight on the first token in round one {{}}, "
+          "in round two {}".format(*ends))  # fmt: skip
+with_start, without = rests.values()
+assert min(with_start[:, 0].min(), without[:, 0].min()) > 0.5, differs
+assert with_start[:, 1].min() > 0.5 and with_start[:, 2].max() < 0.25, differs
+assert without[:, 1].max() < 0.3, differs
+why = "Where nothing matches, the head rests there; where something does, it leaves."
+reply("guess_start", guess_start, float(with_start[:, 1].mean()), why, within=0.15)
+
+# %% [markdown]
+# A sink, in a second of training: where nothing matches nearly all of the attention rests on `<start>`, and where
+# the letter has come before next to none. Without `<start>` the first letter gets no more than its even share. (In
+# lesson 6's model, which has no such token, and in one that is only asked where there is something to copy, the
+# first position got 0.01 to 0.03; that was tried while the course was written.)
+#
+# Now a published model: the encoder of lesson 12, in your own blocks: 6 layers, 12 heads, six texts of 80 to 94
+# tokens, each beginning with `[CLS]`.
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # What is printed depends on whether the package is installed, so it is not the same everywhere.
@@ -3504,11 +3635,11 @@ if published:
 # | "Linear attention is attention, only faster." | Its weights are others, and flat. | section 4 |
 # | "Under a causal mask nothing sees the future." | It can, through a number that was measured over the whole text. | section 4 |
 # | "A state of fixed size holds as many pairs as it has columns." | There is no wall. It gets worse bit by bit. | section 6, figure 3 |
-# | "The delta rule is the better memory." | With keys that change. With keys that are all different the plain sum was better. | section 6 |
-# | "Full attention can do whatever a window can, so it learns it, too." | It can. In the same 200 batches it did not. | section 7 |
+# | "The delta rule is the better memory." | With keys that change. With keys that are all different and $\beta = 1$ the plain sum was better; with $\beta = 1/4$ they tie. | section 6 |
+# | "Full attention can do whatever a window can, so it learns it, too." | It does, in 800 batches. In the 200 that were enough for the hybrid it did not. | section 7 |
 # | "Linear attention is faster." | From some length on, which belongs to the machine and the code. | section 8, figure 4 |
 # | "The first token is unimportant, evict it." | In the published model it held a quarter of all attention. | section 10 |
-# | "Attention sinks are a law of softmax." | In small models they did not appear (tried, not shown); in a published one they did. | section 10 |
+# | "Attention sinks belong to large models." | A model of two layers makes one in a second, if there is a `<start>` token and often nothing to look up; without the token it does not. | section 10 |
 #
 # ### Written answer: `written_cheaper`
 #
@@ -3526,7 +3657,7 @@ if published:
 # weights stayed below 0.06 where softmax had more than 0.95). The trained weights do not fit, so the model must
 # be trained again. "No limit" is true of the length that can be read, not of what is remembered: a state of
 # fixed size lost more and more pairs (the sum fell from nearly 1 at 16 to under 0.3 at 256), and the trained
-# stack of a window and a linear layer found most values, in no run all. A question for one sum in a contract is
+# stack of a window and a linear layer found about half of the values. A question for one sum in a contract is
 # such a recall. I would propose a hybrid: cheap layers (windows or linear) for most, a full layer every few;
 # only the full ones keep $2\,d$ numbers a word and layer, the others a fixed number. In section 7 that kept all
 # the recall. Before deciding I would measure recall itself: questions for facts at known distances, over the

@@ -233,25 +233,11 @@ with exercise("sliding_window_mask"):
 
 with exercise("receptive_field"):
     wrong(
-        "field_in_64_bits",
-        {"int(num_layers * (window - 1) + 1)": "int(np.multiply(num_layers, window - 1)) + 1"},
-        "Large numbers come out as with whole numbers of 64 bits, such as NumPy's, which begin "
-        "anew behind 2**63. Python's ints are exact, however large.",
-    )
-
-    wrong(
         "field_product",
         "return num_layers * window",
         "Your number is layers times window. The windows of two layers overlap in one position: "
         "each layer adds `window - 1` new ones.",
         seen="summaries of published models: layers times window",
-    )
-
-    wrong(
-        "field_in_floating_point",
-        {"int(num_layers * (window - 1) + 1)": "int(float(num_layers) * (window - 1) + 1)"},
-        "Large numbers come out as in floating point, where whole numbers above 2**53 are "
-        "rounded. Python's ints are exact.",
     )
 
     wrong(
@@ -340,12 +326,6 @@ with exercise("receptive_field"):
         "field_float",
         "return num_layers * (window - 1.0) + 1",
         "Your result is a float. A number of positions is a Python int.",
-    )
-
-    wrong(
-        "field_capped",
-        "return min(num_layers * (window - 1) + 1, 4096)",
-        "Your result is cut off at some length of text. The text is as long as needed.",
     )
 
     wrong(
@@ -498,6 +478,22 @@ with exercise("linear_attention"):
         "linear_exp",
         {"F.elu(Q) + 1, F.elu(K) + 1": "Q.exp(), K.exp()"},
         "Your features are exp(x), also for positive numbers. There the map is x + 1.",
+    )
+
+    wrong(
+        "linear_softmax_on_the_queries",
+        {"F.elu(Q) + 1, F.elu(K)": "Q.softmax(-1), F.elu(K)"},
+        "Your keys have the features elu(x) + 1, and your queries come out as those of a softmax over the features. "
+        "That is another linear attention; here both have elu(x) + 1.",
+        seen="efficient attention (Shen and others, 2021)",
+    )
+
+    wrong(
+        "linear_softmax_on_queries_and_words",
+        {"F.elu(Q) + 1, F.elu(K) + 1": "Q.softmax(-1), K.softmax(-2)"},
+        "It comes out as with a softmax over the features for the queries and one over the words for the keys, which "
+        "also lets later words through. Here both have the features elu(x) + 1.",
+        seen="efficient attention (Shen and others, 2021)",
     )
 
     wrong(
