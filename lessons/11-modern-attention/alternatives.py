@@ -13,6 +13,10 @@ def torch_scaled_dot_product_attention(Q, K, V, mask=None):
     """Stand in, for the linter, for the function of lesson 3."""
 
 
+class SwiGLU(nn.Module):
+    """Stand in, for the linter, for the lesson's class."""
+
+
 def split_heads(x, num_heads):
     """Stand in, for the linter, for the function of lesson 5."""
 
@@ -108,6 +112,50 @@ class SwiGLU(nn.Module):
         hidden = self.activation(self.gate(x))
         hidden = torch.mul(self.up(x), hidden)
         return self.down(hidden)
+
+
+@alternative("design_product", "the_second_up_is_negative")
+def design_product():
+    network = SwiGLU(d_model=2, d_ff=2)
+    network.load_state_dict({
+        "gate.weight": torch.tensor([[0.0, 1], [0, -1]]),
+        "up.weight": torch.tensor([[1.0, 0], [-1, 0]]),
+        "down.weight": torch.tensor([[1.0, 1], [1, 1]]),
+    })
+    return network
+
+
+@alternative("design_product", "one_small_gate")
+def design_product():
+    network = SwiGLU(2, 2)
+    for layer in (network.gate, network.up, network.down):
+        nn.init.zeros_(layer.weight)
+    tiny = 2.0**-24  # silu(z) is z / 2 for so small a z
+    network.gate.weight.data[0, 0] = tiny
+    network.up.weight.data[0, 1] = 1.0
+    network.down.weight.data[0, 0] = 2 / tiny
+    return network
+
+
+@alternative("design_product", "large_gates")
+def design_product():
+    net, large = SwiGLU(2, 2), 4096.0
+    gate = torch.tensor([[large, 0.0], [-large, 0.0]])
+    up = torch.tensor([[0.0, 1.0], [0.0, -1.0]])
+    down = torch.full((2, 2), 1 / large)
+    for layer, weight in ((net.gate, gate), (net.up, up), (net.down, down)):
+        layer.weight = nn.Parameter(weight)
+    return net
+
+
+@alternative("design_product", "second_feature_free")
+def design_product():
+    network = SwiGLU(2, 2)
+    with torch.no_grad():
+        network.gate.weight[:] = torch.tensor([[-2.0, 0.0], [2.0, 0.0]])
+        network.up.weight[:] = torch.tensor([[0.0, -0.5], [0.0, 0.5]])
+        network.down.weight[0] = 1.0
+    return network
 
 
 @alternative("apply_rotary", "complex_numbers")
@@ -344,3 +392,23 @@ def blockwise_attention(Q, K, V, block_size):
         both = both * (m - new).exp() + (scores - new).exp() @ values
         m, start = new, end
     return both[..., :-1] / both[..., -1:]
+
+
+@alternative("blockwise_attention", "tiles_of_queries_and_keys")
+def blockwise_attention(Q, K, V, block_size):
+    rows = []
+    for i in range(0, Q.shape[-2], block_size):
+        q = Q[..., i : i + block_size, :] / math.sqrt(Q.shape[-1])
+        m, s, a = -math.inf, 0, 0
+        for j in range(0, K.shape[-2], block_size):
+            scores = q @ K[..., j : j + block_size, :].transpose(-2, -1)
+            new = scores.amax(-1, keepdim=True).clamp(min=m) if isinstance(m, float) else torch.maximum(
+                m, scores.amax(-1, keepdim=True)
+            )
+            factor = torch.exp(m - new)
+            e = torch.exp(scores - new)
+            s = s * factor + e.sum(-1, keepdim=True)
+            a = a * factor + e @ V[..., j : j + block_size, :]
+            m = new
+        rows.append(a / s)
+    return torch.cat(rows, -2)

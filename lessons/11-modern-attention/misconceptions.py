@@ -456,6 +456,144 @@ def apply_rotary(x, positions, base=10000.0):
     return torch.stack((a * c - b * s, a * s + b * c), -1).flatten(-2)
 """
 
+with exercise("design_product"):
+    wrong(
+        "product_one_gate",
+        {"[1.0, -1.0], [0.0, 0.0]": "[1.0, 0.0], [0.0, 0.0]"},
+        "Your output is silu of one feature times the other: right where the first is large, too small where it is "
+        "small, and nearly 0 where it is negative. The second hidden number has to bring what silu takes away.",
+    )
+
+    wrong(
+        "product_halves_added",
+        {"[1.0, -1.0], [0.0, 0.0]": "[1.0, 1.0], [0.0, 0.0]"},
+        "Your two halves are added, and where the product is small they nearly cancel: silu(z) + silu(-z) is no z. "
+        "One of them has to be taken away.",
+    )
+
+    wrong(
+        "product_equal_gates",
+        {"[1.0, 0.0], [-1.0, 0.0]": "[1.0, 0.0], [1.0, 0.0]"},
+        "The first feature of your output is 0 for every word. For one: are the two hidden numbers equal, so that they "
+        "cancel? Does the product stand in the second feature? Are the matrices turned? nn.Linear holds (out, in): one "
+        "row for each number that comes out.",
+    )
+
+    wrong(
+        "product_with_the_other_sign",
+        {"[1.0, -1.0], [0.0, 0.0]": "[-1.0, 1.0], [0.0, 0.0]"},
+        "Your output is the product with the other sign.",
+    )
+
+    wrong(
+        "product_twice",
+        {"[1.0, -1.0], [0.0, 0.0]": "[2.0, -2.0], [0.0, 0.0]"},
+        "Your output is twice the product: silu(z) - silu(-z) is z already.",
+    )
+
+    wrong(
+        "product_half",
+        {"[1.0, -1.0], [0.0, 0.0]": "[0.5, -0.5], [0.0, 0.0]"},
+        "Your output is half the product. silu(z) - silu(-z) is z, not 2 z; and near 0 silu(z) is z / 2, not z.",
+    )
+
+    wrong(
+        "product_square_of_the_first",
+        {"[0.0, 1.0], [0.0, 1.0]": "[1.0, 0.0], [1.0, 0.0]"},
+        "Your output is the square of the first feature. One feature goes to the gate, the other to up.",
+    )
+
+    wrong(
+        "product_square_of_the_second",
+        {"[1.0, 0.0], [-1.0, 0.0]": "[0.0, 1.0], [0.0, -1.0]"},
+        "Your output is the square of the second feature. One feature goes to the gate, the other to up.",
+    )
+
+    wrong(
+        "product_in_the_second_feature",
+        {"[1.0, -1.0], [0.0, 0.0]": "[0.0, 0.0], [1.0, -1.0]"},
+        "The first feature of your output is 0 for every word. For one: are the two hidden numbers equal, so that they "
+        "cancel? Does the product stand in the second feature? Are the matrices turned? nn.Linear holds (out, in): one "
+        "row for each number that comes out.",
+    )
+
+    wrong(
+        "product_matrices_turned",
+        {
+            "[1.0, 0.0], [-1.0, 0.0]": "[1.0, -1.0], [0.0, 0.0]",
+            "[0.0, 1.0], [0.0, 1.0]": "[0.0, 0.0], [1.0, 1.0]",
+            "[1.0, -1.0], [0.0, 0.0]": "[1.0, 0.0], [-1.0, 0.0]",
+        },
+        "The first feature of your output is 0 for every word. For one: are the two hidden numbers equal, so that they "
+        "cancel? Does the product stand in the second feature? Are the matrices turned? nn.Linear holds (out, in): one "
+        "row for each number that comes out.",
+    )
+
+    wrong(
+        "product_gate_of_both",
+        {"[1.0, 0.0], [-1.0, 0.0]": "[1.0, 1.0], [-1.0, -1.0]"},
+        "Your output is the sum of the features times one of them. The gate should read one feature alone.",
+    )
+
+    wrong(
+        "product_small_gate_not_small_enough",
+        {
+            "[1.0, 0.0], [-1.0, 0.0]": "[1e-3, 0.0], [0.0, 0.0]",
+            "[1.0, -1.0], [0.0, 0.0]": "[2e3, 0.0], [0.0, 0.0]",
+        },
+        "Your gate makes use of silu(z) being nearly z / 2 near 0. It is, but not near enough: the error grows with "
+        "the feature, to some percent at 100.",
+    )
+
+    wrong(
+        "product_small_gate_without_the_half",
+        {
+            "[1.0, 0.0], [-1.0, 0.0]": "[1e-7, 0.0], [0.0, 0.0]",
+            "[1.0, -1.0], [0.0, 0.0]": "[1e7, 0.0], [0.0, 0.0]",
+        },
+        "Your output is half the product. silu(z) - silu(-z) is z, not 2 z; and near 0 silu(z) is z / 2, not z.",
+    )
+
+    wrong(
+        "product_for_a_positive_feature",
+        {
+            "[1.0, 0.0], [-1.0, 0.0]": "[1e4, 0.0], [0.0, 0.0]",
+            "[1.0, -1.0], [0.0, 0.0]": "[1e-4, 0.0], [0.0, 0.0]",
+        },
+        "Your output is the product where one feature is positive, and 0 where it is negative: a gate so large works "
+        "as ReLU does. The second hidden number can serve the negative ones.",
+    )
+
+    wrong(
+        "product_by_quarter_squares",
+        {
+            "[1.0, 0.0], [-1.0, 0.0]": "[1e-4, 1e-4], [1e-4, -1e-4]",
+            "[0.0, 1.0], [0.0, 1.0]": "[1.0, 1.0], [1.0, -1.0]",
+            "[1.0, -1.0], [0.0, 0.0]": "[5e3, -5e3], [0.0, 0.0]",
+        },
+        "It comes out as the difference of two squares, of the sum and of the difference of the features: about right "
+        "where they are alike in size, and far off where one is much larger than the other.",
+    )
+
+    wrong(
+        "product_in_float64",
+        {"return network": "return network.double()"},
+        "Your network is float64. It should be the class as it is, in float32.",
+    )
+
+    wrong(
+        "product_of_four_hidden_numbers",
+        """
+        network = SwiGLU(2, 4)
+        with torch.no_grad():
+            network.gate.weight.copy_(torch.tensor([[1.0, 0], [-1, 0], [0, 1], [0, -1]]))
+            network.up.weight.copy_(torch.tensor([[0.0, 1], [0, 1], [1, 0], [1, 0]]))
+            network.down.weight.copy_(torch.tensor([[0.5, -0.5, 0.5, -0.5], [0, 0, 0, 0]]))
+        return network
+        """,
+        "Your network multiplies, but with other sizes than SwiGLU(2, 2): two hidden numbers are enough.",
+    )
+
 with exercise("apply_rotary", base=SHORT_ROTARY):
     wrong(
         "rotary_halves",
@@ -482,6 +620,20 @@ with exercise("apply_rotary", base=SHORT_ROTARY):
         {"a, b = x[..., 0::2], x[..., 1::2]": "a, b = x[..., : d_k // 2], x[..., d_k // 2 :]"},
         "Your pairs are taken from the two halves and put back as neighbours. Take neighbours as well: "
         "2i and 2i + 1.",
+    )
+
+    wrong(
+        "rotary_neighbours_with_angles_of_halves",
+        {
+            "return torch.stack((a * c - b * s, a * s + b * c), -1).flatten(-2)": """
+                c, s = torch.cat((c, c), -1), torch.cat((s, s), -1)
+                return x * c + torch.stack((-b, a), -1).flatten(-2) * s
+            """,
+        },
+        "Two layouts are mixed: what is added to each feature comes from its neighbour, and the angles stand in the "
+        "order of halves, all of them and then all again. Both features of a pair turn by the same angle: each angle "
+        "stands twice, side by side.",
+        seen="rotary embeddings pieced together from two public sources",
     )
 
     wrong(
