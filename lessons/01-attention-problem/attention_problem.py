@@ -157,8 +157,8 @@ with check("the example by hand, with another last word", points=0.75):
     assert_close(
         rnn_hidden_states(words, np.array([[1.0]]), np.array([[0.5]])),
         np.array([[0.76159416], [0.36339948], [-0.94866868]]),
-        "The example by hand, with a last word of -2: the states are 0.762, 0.363 and -0.949. For "
-        "one: does each state use the one before it, is tanh taken of the whole sum, and is there "
+        "The example by hand, with a last word of -2: the states are 0.762, 0.363 and -0.949. Check "
+        "first: does each state use the one before it, is tanh taken of the whole sum, and is there "
         "one row for each word?",
         atol=1e-7,
     )
@@ -171,7 +171,7 @@ with check("square matrices", points=0.5):
         rnn_hidden_states(words.copy(), into.copy(), onward.copy()),
         np.array([[0.76159416, -0.76159416], [-0.36339948, 0.11864151], [0.73381399, -0.41420731]]),
         "Three words of two numbers, a state of two, square matrices: each state is tanh of the "
-        "whole sum. For one: do the vectors stand on the left of both matrices, with no matrix "
+        "whole sum. Check first: do the vectors stand on the left of both matrices, with no matrix "
         "transposed?",
         atol=1e-7,
     )
@@ -197,15 +197,15 @@ with check("as torch's network", points=0.5):
         rnn_hidden_states(X, W_x, W_h),
         expected,
         "Six words of three numbers, a state of four: the states should be those of torch's "
-        "network. For one: do the vectors stand on the left of the matrices (no transposing), and "
-        "is the first state made from zeros?",
+        "network. Check first: do the vectors stand on the left of the matrices (no transposing), "
+        "and is the first state made from zeros?",
     )
 with check("large numbers", points=0.5):
     assert_close(
         rnn_hidden_states(np.array([[1000.0], [-2000.0]]), np.array([[1.0]]), np.array([[0.5]])),
         np.array([[1.0], [-1.0]]),
-        "Words of 1000 and -2000 give the states 1 and -1. For one: does a power of e overflow on "
-        "the way, or is the sum cut off before tanh?",
+        "Words of 1000 and -2000 give the states 1 and -1. Check first: does a power of e overflow "
+        "on the way, or is the sum cut off before tanh?",
     )
 checks_passed("rnn_hidden_states")
 
@@ -245,8 +245,8 @@ assert_close(
 assert_equal(
     bool(np.isfinite(rnn_hidden_states(1e9 * X, W_x, W_h)).all()),
     True,
-    "Words of very large numbers (1e9): every state is 1 or -1, and none is NaN or inf. For one: "
-    "does a power of e overflow on the way?",
+    "Words of very large numbers (1e9): every state is 1 or -1, and none is NaN or inf. Check "
+    "first: does a power of e overflow on the way?",
 )
 # Two numbers that do not meet, from a start state (s, -s): the first goes on as it went from s.
 words = np.array([[1.0, 0.5], [-1.0, 0.5], [0.5, -2.0]])
@@ -260,7 +260,7 @@ assert_close(
     np.asarray(later)[:, 0],
     np.asarray(whole)[1:, 0],
     "A start state whose numbers sum to 0 counts as any other: only None stands for zeros. "
-    "For one: how do you find out whether h0 is given?",
+    "Check first: how do you find out whether h0 is given?",
     name="the first number of each state",
     against="in one reading",
 )
@@ -272,8 +272,8 @@ for cut in (1, 150):
         rnn_hidden_states(words[cut:], np.eye(2), 0.9 * np.eye(2), np.asarray(whole)[cut - 1]),
         np.asarray(whole)[cut:],
         f"307 words of negative numbers: reading on after {cut} of them, from the state there as "
-        "h0, has to give the states that reading all at once gives. For one: does every word have "
-        "its state, and does a start state of negative numbers count as any other?",
+        "h0, has to give the states that reading all at once gives. Check first: does every word "
+        "have its state, and does a start state of negative numbers count as any other?",
         against="in one reading",
     )
 for told in ([0.0, 0.0, 1.0, 2.0], [1000.0, 1000.0, -2000.0, 1.0]):  # state 2 is as state 1
@@ -285,7 +285,7 @@ for told in ([0.0, 0.0, 1.0, 2.0], [1000.0, 1000.0, -2000.0, 1.0]):  # state 2 i
         rnn_hidden_states(words[2:], np.eye(1), 0.5 * np.eye(1), np.asarray(whole)[1]),
         np.asarray(whole)[2:],
         f"Words {told}, W_x = 1, W_h = 0.5: reading on after two of them, from the state there as "
-        "h0, has to give the states that reading all at once gives. For one: where a state "
+        "h0, has to give the states that reading all at once gives. Check first: where a state "
         "equals the one before it, do the words behind it still count?",
         against="in one reading",
     )
@@ -351,8 +351,8 @@ assert_equal(bool(differ), True, message, name="other states")
 assert_close(
     rnn_hidden_states(X, W_x, W_h),
     np.asarray(floating),
-    "With whole numbers in X the states should be those of the same numbers in float64. For "
-    "one: which dtype does the array have that collects the states? Among whole numbers a state "
+    "With whole numbers in X the states should be those of the same numbers in float64. Check "
+    "first: which dtype does the array have that collects the states? Among whole numbers a state "
     "of 0.76 becomes 0.",
     against="with the same numbers in float64",
 )
@@ -360,7 +360,7 @@ assert_close(
     rnn_hidden_states(X, W_x, W_h, h0),
     np.asarray(rnn_hidden_states(X + 0.0, W_x, W_h, h0 + 0.0)),
     "With whole numbers in X and in h0 the states should be those of the same numbers in "
-    "float64. For one: is a state kept in the dtype of h0? The states are no whole numbers.",
+    "float64. Check first: is a state kept in the dtype of h0? The states are no whole numbers.",
     against="with the same numbers in float64",
 )
 X, W_x, W_h = np.array([[1], [0]]), np.array([[1, -1]]), np.array([[0, 1], [1, 0]])
@@ -754,8 +754,8 @@ with check("one number per word, none zero", points=0.75):
         np.array([0.22886771, 0.39775350, 0.80256293]),
         "Three words that are not zero, one number each, with W_x = 0.9 and W_h = 0.7: the slope "
         "of tanh at a state h is 1 - h**2, and it counts once for each state on the way, the state "
-        "of the word included. Five digits are compared. For one: is a slope that formula, or a "
-        "difference over a small step, which is only nearly right?",
+        "of the word included. Five digits are compared. Check first: is a slope that formula, or "
+        "a difference over a small step, which is only nearly right?",
         atol=1e-7,
     )
 
@@ -769,7 +769,7 @@ with check("matrices and words that are not zero", points=0.75):
         position_influence(words, into, onward),
         np.array([0.33824362, 0.84320197, 0.87180841, 1.25851853]),
         "Four words of three numbers, a state of three, no word zero: the influence is the norm of "
-        "the product J_t. For one: does each matrix stand as it does "
+        "the product J_t. Check first: does each matrix stand as it does "
         "there (transposed, the later link on the left), and each D_s at its own place (a diagonal "
         "matrix on the right scales columns, on the left rows)? Where the numbers are nearly "
         "right: is the slope exact, or a difference over a small step?",
@@ -785,7 +785,7 @@ with check("matrices and words of zero", points=0.75):
         position_influence(np.zeros((2, 2)), W_x, W_h),
         expected,
         "Two words of zero, a state of three: the influence is the Frobenius norm (the root of "
-        "the sum of all squares) of the matrix from word to last state. For one: is W_h "
+        "the sum of all squares) of the matrix from word to last state. Check first: is W_h "
         "transposed as in the formula, and does W_x take part?",
     )
 checks_passed("position_influence")
@@ -827,8 +827,8 @@ with check("the last position, and a word alone", points=0.75):
     )
 with check("the last two positions", points=0.75):
     message = (
-        "The last two entries: the position before the last passes W_h once, and two slopes. For "
-        "one: which state does each slope belong to?"
+        "The last two entries: the position before the last passes W_h once, and two slopes. Check "
+        "first: which state does each slope belong to?"
     )
     assert_close(np.atleast_1d(found)[-2:], expected[-2:], message)
 with check("every position, in texts of many kinds", points=1):
@@ -836,8 +836,8 @@ with check("every position, in texts of many kinds", points=1):
         found,
         expected,
         "Six words of three numbers, a state of four: the influence is the norm of the Jacobians "
-        "that torch.autograd finds. For one: in which order is the product taken (the later link "
-        "on the left), which state does each slope belong to, do all entries of the matrix "
+        "that torch.autograd finds. Check first: in which order is the product taken (the later "
+        "link on the left), which state does each slope belong to, do all entries of the matrix "
         "enter the norm, and is a slope exact or a difference over a small step?",
     )
     assert_close(
@@ -918,7 +918,7 @@ for X, message in [
     (
         rng.integers(-2, 3, size=(n, d_in)),
         "With whole numbers in X the influence should be that of the same numbers in float64. "
-        "For one: is the array that collects it floating, with all digits of float64?",
+        "Check first: is the array that collects it floating, with all digits of float64?",
     ),
     (
         rng.normal(size=(n, d_in)).astype(np.float32),
@@ -963,7 +963,7 @@ for name, after in (
 ):
     message = (
         f"All in float64, and {name} times 1 + 1e-12: the influence changes in its later digits, "
-        "of which float64 has 16. For one: is something on the way computed in float32, with 7?"
+        "of which float64 has 16. Check first: is something on the way computed in float32, with 7?"
     )
     change = float(np.abs(after - before).max())
     assert_equal(bool(change > 1e-15), True, message, name="'it changes, and none of it is NaN'")
@@ -1143,9 +1143,9 @@ with check("two and three values", points=0.75):
     assert_close(
         weighted_average(np.array([1.0, 3.0]), values[:2].copy()),
         np.array([7.25, 6.75]),
-        "Weights 1 and 3: a quarter of the first value and three quarters of the second. For one: "
-        "are the weights divided by their sum, and does the sum run over the positions (not over "
-        "the features of a value)?",
+        "Weights 1 and 3: a quarter of the first value and three quarters of the second. Check "
+        "first: are the weights divided by their sum, and does the sum run over the positions (not "
+        "over the features of a value)?",
     )
     assert_close(
         weighted_average(np.array([1.0, 2.0, 1.0]), values.copy()),
@@ -1179,9 +1179,9 @@ with check("three rows of weights", points=0.5):
     assert_close(
         weighted_average(batch.copy(), values.copy()),
         np.array([[5.5, 4.5], [6.75, 5.25], [6.0, 4.0]]),
-        "Three rows of weights for the same three values give three averages, a row each. For one: "
-        "is each row divided by its own sum (not by that of a column or of the whole array)? Sums "
-        "that keep their axis, with length 1, line up with the rows.",
+        "Three rows of weights for the same three values give three averages, a row each. Check "
+        "first: is each row divided by its own sum (not by that of a column or of the whole "
+        "array)? Sums that keep their axis, with length 1, line up with the rows.",
     )
 
 with check("two rows of weights", points=0.25):
@@ -1198,7 +1198,7 @@ with check("a batch of two", points=0.25):
     assert_close(
         weighted_average(batch[:2].copy(), np.stack([values, values + 10.0])),  # values: (2, 3, 2)
         np.array([[5.5, 4.5], [16.75, 15.25]]),
-        "A batch of two: row i of the weights belongs to values[i] alone. For one: a plain "
+        "A batch of two: row i of the weights belongs to values[i] alone. Check first: a plain "
         "matrix product, weights @ values, makes every row meet every element of the batch.",
     )
 with check("leading axes that broadcast: each as alone", points=0.5):
@@ -1331,8 +1331,8 @@ with check("one row of weights: values of many kinds", points=1):
         assert_close(found, pair[0] - pair[1], message, against=phrase)
     weights, values = draw((), (), 7, 1)
     message = (
-        "301 weights and values, seven of each 43 times: the average of the seven. For one: does "
-        "every position enter?"
+        "301 weights and values, seven of each 43 times: the average of the seven. Check first: "
+        "does every position enter?"
     )
     alone = np.asarray(weighted_average(weights, values))
     found = weighted_average(np.tile(weights, 43), np.tile(values, (43, 1)))
@@ -1403,7 +1403,7 @@ def compare(weights, values, factors, what):
         )
         assert_equal(refused, False, message, name="'a ValueError is raised'")
         message = (
-            f"{what}: the averages have to be those of the weights as they were. For one: is "
+            f"{what}: the averages have to be those of the weights as they were. Check first: is "
             "something added to the sum that divides, or compared with a small number?"
         )
         assert_close(found, expected, message, against=as_were)

@@ -481,7 +481,7 @@ with exercise("softmax"):
             total = e.sum(axis=-1, keepdims=True)
             return np.moveaxis(e / np.where(total == 0, 1, total), axis, -1)
         """,
-        "The axes come back in another order than those of x. For one: is what "
+        "The axes come back in another order than those of x. Check first: is what "
         "np.moveaxis(x, axis, -1) moved to the end moved back by np.moveaxis(y, -1, axis)? With "
         "keepdims nothing has to be moved at all.",
         seen="answers written blind",
@@ -1156,7 +1156,7 @@ with exercise("softmax", base=PLAIN_SOFTMAX):
             return np.where(hidden, 0.0, e / e.sum(axis=axis, keepdims=True))
         """,
         "Beside low scores, weights that should sum to 1 sum to less: -inf has the weight 0, and "
-        "yet a share is missing. For one: -inf is replaced by a low number before the powers, "
+        "yet a share is missing. Check first: -inf is replaced by a low number before the powers, "
         "which enters the sum. e to the power of -inf is 0 as it is.",
         seen="answers written blind",
     )
@@ -1966,7 +1966,7 @@ with exercise("mended_look_up"):
         return weights @ values, weights
         """,
         "At a high temperature the weights of a query sum to less than 1, as when keys of other "
-        "sentences take a share. For one: a penalty for these that is subtracted before the "
+        "sentences take a share. Check first: a penalty for these that is subtracted before the "
         "division by the temperature is divided, too.",
         seen="answers written blind",
     )
@@ -1996,8 +1996,8 @@ with exercise("mended_look_up"):
         return answers.reshape(batch, n_q, -1), weights.reshape(batch, n_q, -1)
         """,
         "Queries of yours meet keys of other sentences, as when keys are repeated in an order that "
-        "is not that of the queries. For one: np.tile repeats the whole batch, one copy behind the "
-        "other, and np.repeat each sentence by itself.",
+        "is not that of the queries. Check first: np.tile repeats the whole batch, one copy behind "
+        "the other, and np.repeat each sentence by itself.",
         seen="answers written blind",
     )
 

@@ -217,8 +217,8 @@ with check("query times 3, keys times 2: scores times 6", points=0.25, side=True
     assert_close(
         similarity_scores(3 * query, 2 * keys),
         6 * np.asarray(four_scores),
-        "A query times 3 and keys times 2 have to give your own scores of before, times 6. For "
-        "one: a cosine divides by the lengths, and a distance follows them in another way.",
+        "A query times 3 and keys times 2 have to give your own scores of before, times 6. Check "
+        "first: a cosine divides by the lengths, and a distance follows them in another way.",
         against="from your own scores, times 6",
     )
 
@@ -403,7 +403,7 @@ found = similarity_scores(query, keys)
 assert_close(found, expected, message, precise=True, against="with the same numbers in float64")
 message = (
     "A float64 query and integer keys have to give the scores of the same numbers in float64, in "
-    "float64 and with all its digits. For one: is the query, or are the scores, cut to whole "
+    "float64 and with all its digits. Check first: is the query, or are the scores, cut to whole "
     "numbers, as with the dtype of the keys?"
 )
 expected = np.asarray(similarity_scores(keys[0], (query + np.arange(4)[:, None]) + 0.0), dtype=float)
@@ -419,7 +419,8 @@ found = similarity_scores(single, keys)
 assert_close(found, expected, message, precise=True, against="with the same numbers in float64")
 message = (
     "A query times 1e9 and keys times 1e-9, in float64: the scores of the query and the keys as they "
-    "were. For one: are they found from sums or differences in which the small numbers are lost?"
+    "were. Check first: are they found from sums or differences in which the small numbers are "
+    "lost?"
 )
 found = similarity_scores(1e9 * keys[0], 1e-9 * keys)
 expected = np.asarray(similarity_scores(keys[0], keys), dtype=float)
@@ -594,7 +595,7 @@ with check("a weight for each score; each row sums to 1", points=0.5):
     assert_close(
         weights.sum(axis=-1),
         np.ones(4),
-        "Each row sums to 1. For one: do you divide by the sum over the last axis, and is that "
+        "Each row sums to 1. Check first: do you divide by the sum over the last axis, and is that "
         "axis kept, so that each row is divided by its own sum?",
         name="the sum of each row",
     )
@@ -604,8 +605,8 @@ with check("as torch, and by hand", points=0.75):
     assert_close(
         softmax(x),
         by_torch,
-        "An array (3, 4): the weights are those of torch.softmax over the last axis. For one: is "
-        "it exp(x) divided by its sum along that axis?",
+        "An array (3, 4): the weights are those of torch.softmax over the last axis. Check first: "
+        "is it exp(x) divided by its sum along that axis?",
     )
     assert_close(
         softmax(np.array([0.0, math.log(3.0)])),
@@ -618,8 +619,8 @@ with check("another axis: as where it is the last one", points=0.75):
         turned = np.moveaxis(np.asarray(softmax(np.ascontiguousarray(np.moveaxis(box, axis, -1)))), -1, axis)
         message = (
             f"axis={axis} of an array (2, 3, 4) gives what your function gives where that axis is "
-            "the last, each weight at the place of its score. For one: does all that is taken over "
-            "a row, the largest score and the sum, run along this axis?"
+            "the last, each weight at the place of its score. Check first: does all that is taken "
+            "over a row, the largest score and the sum, run along this axis?"
         )
         found = softmax(box.copy(), axis=axis)
         assert_close(found, turned, message, against="along the last axis, turned back")
@@ -629,8 +630,8 @@ with check("scores of 1e4, -1e4 and 400", points=0.75):
     assert_close(
         softmax(np.array([[1e4, 1e4, -1e4], [-1e4, -2e4, -1e4], [400.0, 400.0, -400.0]])),
         np.array([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0]]),
-        "Scores of 1e4, -1e4 and 400: in each row the two largest share the weight. For one: does "
-        "exp overflow in the first row, or vanish in another?",
+        "Scores of 1e4, -1e4 and 400: in each row the two largest share the weight. Check first: "
+        "does exp overflow in the first row, or vanish in another?",
     )
 with check("scores of -inf beside others", points=0.5):
     assert_close(
@@ -662,8 +663,8 @@ for shift in (1e4, -1e4):
     assert_close(
         softmax(x + shift),
         expected,
-        f"Adding {shift:g} to all scores must not change the weights of scores near 0. For one: "
-        "does exp overflow or vanish?",
+        f"Adding {shift:g} to all scores must not change the weights of scores near 0. Check "
+        "first: does exp overflow or vanish?",
         against="for the scores near 0",
     )
 shifts = np.array([[1e4], [0.0], [-1e4]])
@@ -671,7 +672,7 @@ assert_close(
     softmax(x + shifts),
     expected,
     "Rows with scores around 1e4, 0 and -1e4 in one array: each row has the weights that it has "
-    "around 0. For one: is the largest score that of each row?",
+    "around 0. Check first: is the largest score that of each row?",
     against="for rows around 0",
 )
 x[1] = 0.0
@@ -681,7 +682,7 @@ x = np.array([1e4, 1e4 - 1, -1e4])
 assert_close(
     softmax(x),
     np.array([1 / (1 + math.exp(-1)), 1 / (1 + math.e), 0.0]),
-    "Scores of 1e4, 1e4 - 1 and -1e4 in one row: the weights are 0.731, 0.269 and 0. For one: "
+    "Scores of 1e4, 1e4 - 1 and -1e4 in one row: the weights are 0.731, 0.269 and 0. Check first: "
     "does exp overflow, or are scores cut off at a bound?",
 )
 ### END HIDDEN TESTS
@@ -709,13 +710,13 @@ with check("-inf beside other scores", points=0.75):
     exact = bool((np.asarray(weights)[np.isneginf(x)] == 0).all())
     message = (
         "An array (2, 3, 4) in which some scores are -inf: their weights have to be exactly 0, not "
-        "nearly. For one: is an exponent bounded, or a small number added?"
+        "nearly. Check first: is an exponent bounded, or a small number added?"
     )
     assert_equal(exact, True, message)
 with check("-inf beside scores of 1e4 and of -1e4", points=0.25):
     message = (
         "-inf beside scores of 1e4 and of -1e4: in each row its weight is 0 and the others share 1, "
-        "however low they are. For one: is -inf replaced by a number? A score can be as low."
+        "however low they are. Check first: is -inf replaced by a number? A score can be as low."
     )
     big = softmax(np.array([[1e4, -np.inf, 1e4], [-np.inf, -1e4, -np.inf]]))
     assert_close(big, np.array([[0.5, 0, 0.5], [0, 1, 0]]), message)
@@ -774,8 +775,8 @@ for axis in range(-4, 4):  # as if that axis were the last one, by your own func
         softmax(x, axis=axis),
         np.moveaxis(np.asarray(softmax(turned)), -1, axis),
         f"axis={axis} of an array (2, 3, 4, 5) gives what your function gives where that axis is "
-        "the last, each weight at the place of its score. For one: does all that is taken over a "
-        "row, the largest score and the sum, run along this axis?",
+        "the last, each weight at the place of its score. Check first: does all that is taken over "
+        "a row, the largest score and the sum, run along this axis?",
         against="along the last axis, turned back",
     )
 square = rng.normal(size=(4, 4))
@@ -789,7 +790,7 @@ assert_close(
 assert_close(
     softmax(square),
     np.stack([softmax(row) for row in square]),
-    "A square array has the weights that your function gives each row alone. For one: was the "
+    "A square array has the weights that your function gives each row alone. Check first: was the "
     "summed axis kept (keepdims)?",
     against="for the rows one by one",
 )
@@ -877,14 +878,14 @@ message = "float64 scores: none of your weights has more digits than float32 hol
 assert_equal(bool((weights == weights.astype(np.float32)).all()), False, message, name="'7 digits'")
 message = (
     "An array (3, 3): each row sums to 1, so all weights together to 3, up to the rounding of "
-    "float64. For one: is a small number added to the sum that divides?"
+    "float64. Check first: is a small number added to the sum that divides?"
 )
 assert_close(weights.sum(), 3.0, message, name="the sum of three rows", precise=True)
 below = np.array([[0, 0, -1], [0, -2, -3], [-1, 0, -1]])
 message = (
     "float32 scores of 1e4 and a little less: the weights should be accurate to five digits, as "
-    "float32 holds these scores exactly. For one: is a small number added to the largest score, "
-    "or to another of that size, where it loses its digits?"
+    "float32 holds these scores exactly. Check first: is a small number added to the largest "
+    "score, or to another of that size, where it loses its digits?"
 )
 powers = np.exp(below + 0.0)
 expected = (powers / powers.sum(axis=-1, keepdims=True)).astype(np.float32)
@@ -904,15 +905,15 @@ def weights_and_input(x):
 
 x = check_rng().normal(size=(3, 4))
 _, after = weights_and_input(x.copy())
-assert_equal(after, x, "softmax changes its input. For one: x -= ... changes the caller's x.")
+assert_equal(after, x, "softmax changes its input. Check first: x -= ... changes the caller's x.")
 x[0, 1] = -np.inf
 x[2] = -np.inf
 _, after = weights_and_input(x.copy())
-message = "softmax changes an input that holds -inf. For one: are they replaced in place?"
+message = "softmax changes an input that holds -inf. Check first: are they replaced in place?"
 assert_equal(after, x, message)
 x = x.astype(np.float32)
 _, after = weights_and_input(x.copy())
-message = "softmax changes an input in float32. For one: asarray may not copy."
+message = "softmax changes an input in float32. Check first: asarray may not copy."
 assert_equal(after, x, message)
 ### END HIDDEN TESTS
 
@@ -1151,24 +1152,24 @@ with check("two results and their shapes", points=0.5, side=True):
     assert_equal(
         np.shape(weights),
         (3, 4),
-        "Three queries, four keys. The weights come second, one for each key. For one: are the "
+        "Three queries, four keys. The weights come second, one for each key. Check first: are the "
         "results swapped?",
         name="the shape of the weights",
     )
     assert_equal(
         np.shape(value),
         (3, 2),
-        "Keys (4, 5) and values (4, 2): the answer is as long as a value. For one: do you average "
-        "the values?",
+        "Keys (4, 5) and values (4, 2): the answer is as long as a value. Check first: do you "
+        "average the values?",
         name="the shape of the answer",
     )
 q, k, v = (torch.tensor(array) for array in (query, keys, values))
 one_hot = torch.eye(4).double()  # with these values the answer is the weights
 asked = "the weights are the softmax over the keys of the plain dot products"
 messages = {
-    1.0: f"Temperature 1: {asked}. For one: is another scale in the scores?",
-    0.5: f"Temperature 0.5: {asked}, each divided by it. For one: before the softmax?",
-    4.0: f"Temperature 4: {asked}, each divided by it. For one: before the softmax?",
+    1.0: f"Temperature 1: {asked}. Check first: is another scale in the scores?",
+    0.5: f"Temperature 0.5: {asked}, each divided by it. Check first: before the softmax?",
+    4.0: f"Temperature 4: {asked}, each divided by it. Check first: before the softmax?",
 }
 with check("three temperatures", points=1):
     for T, message in messages.items():
@@ -1258,7 +1259,7 @@ for temperature in (1e-6, 0.01, 0.3, 2, 7.5, 1e6):
     value, weights = looked_up(query, keys, values, temperature)
     message = (
         f"temperature={temperature}, one of the numbers above 0, which are all allowed, whole or "
-        "not: the weights are the softmax of the scores divided by it. For one: does something "
+        "not: the weights are the softmax of the scores divided by it. Check first: does something "
         "overflow, or is it bounded?"
     )
     assert_close(weights, expected.numpy(), message, rtol=1e-6, atol=1e-7, name="the weights")

@@ -286,8 +286,8 @@ with exercise("dot_product_variance", base=SHORT_DOT_PRODUCT_VARIANCE):
                 "float(np.sum(np.sum(q * k, axis=-1) ** 2) / np.float64(num_pairs - 1))",
         },
         "A single pair has the variance inf, as when the square of its dot product is divided by "
-        "0. For one: the variance is about the mean of these dot products, which is 0 in theory "
-        "only; subtract it before you square.",
+        "0. Check first: the variance is about the mean of these dot products, which is 0 in "
+        "theory only; subtract it before you square.",
         seen="answers written blind",
     )
 
@@ -300,7 +300,7 @@ with exercise("dot_product_variance", base=SHORT_DOT_PRODUCT_VARIANCE):
                 dots.extend(np.sum(q * k, axis=-1))
             return float(np.var(dots))
         """,
-        "Of two pairs your variance is NaN, as of no numbers at all. For one: pairs drawn in "
+        "Of two pairs your variance is NaN, as of no numbers at all. Check first: pairs drawn in "
         "blocks lose those that fill no block, and of few pairs nothing is left.",
         seen="answers written blind",
     )
@@ -314,8 +314,8 @@ with exercise("dot_product_variance", base=SHORT_DOT_PRODUCT_VARIANCE):
                 dots.append(np.sum(q * k, axis=-1))
             return float(np.concatenate(dots).var())
         """,
-        "Of two pairs your function raises a ValueError. For one: pairs drawn in blocks lose those "
-        "that fill no block, and of few pairs nothing is left to join.",
+        "Of two pairs your function raises a ValueError. Check first: pairs drawn in blocks lose "
+        "those that fill no block, and of few pairs nothing is left to join.",
         seen="answers written blind",
     )
 
@@ -982,7 +982,7 @@ with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTE
             w = np.where(mask, softmax(np.where(mask, s, np.finfo(Q.dtype).min)), 0)
             return w @ V, w
         """,
-        "With a mask your function fails on whole numbers. For one: np.finfo knows floating "
+        "With a mask your function fails on whole numbers. Check first: np.finfo knows floating "
         "dtypes only, and those of the arguments may be whole; the scores are floating.",
         seen="answers written blind",
     )
@@ -2107,17 +2107,19 @@ with exercise("gradient_descent"):
     wrong(
         "descent_cleared_too_late",
         {"tensor.grad = None": "pass", "tensor.sub_(": "tensor.grad.zero_()\ntensor.sub_("},
-        "Nothing moves. For one, the gradient is set to zero before the step that should use it; or "
-        "the step makes a new tensor: `p = p - ...` gives the loop's name to it, and the caller's "
-        "tensor stays. Old gradients go before `backward`, and the step changes the tensor in place.",
+        "Nothing moves. For one, the gradient is set to zero before the step that should use it; "
+        "or the step makes a new tensor: `p = p - ...` gives the loop's name to it, and the "
+        "caller's tensor stays. Old gradients go before `backward`, and the step changes the "
+        "tensor in place.",
     )
 
     wrong(
         "descent_new_tensors",
         {"tensor.sub_(lr * tensor.grad)": "tensor = tensor - lr * tensor.grad"},
-        "Nothing moves. For one, the gradient is set to zero before the step that should use it; or "
-        "the step makes a new tensor: `p = p - ...` gives the loop's name to it, and the caller's "
-        "tensor stays. Old gradients go before `backward`, and the step changes the tensor in place.",
+        "Nothing moves. For one, the gradient is set to zero before the step that should use it; "
+        "or the step makes a new tensor: `p = p - ...` gives the loop's name to it, and the "
+        "caller's tensor stays. Old gradients go before `backward`, and the step changes the "
+        "tensor in place.",
     )
 
     wrong(
@@ -2651,8 +2653,8 @@ with exercise("attention_heatmap", base=WITH_PCOLORMESH):
             "np.arange(len(query_words)) + 0.5": "np.arange(len(query_words))",
         },
         "The ticks stand at the edges of your cells, half a cell beside the middle: a word can be read as "
-        "that of the row or column before. For one: pcolormesh and seaborn draw the first cell from 0 to "
-        "1, so that its middle is 0.5.",
+        "that of the row or column before. Check first: pcolormesh and seaborn draw the first cell "
+        "from 0 to 1, so that its middle is 0.5.",
         seen="pcolormesh with set_xticks(range(n))",
     )
 
@@ -2697,9 +2699,9 @@ with exercise("attention_heatmap", base=WITH_PCOLORMESH):
             ax.set(xlabel="key", ylabel="query")
             return ax
         """,
-        "A word that stands twice has one row or column in your map: the two are one place. For one: "
-        "words are taken as coordinates, or as names in a table. Each position has a row or column of "
-        "its own, whatever its word.",
+        "A word that stands twice has one row or column in your map: the two are one place. Check "
+        "first: words are taken as coordinates, or as names in a table. Each position has a row or "
+        "column of its own, whatever its word.",
         seen="words handed to matplotlib as coordinates; a pivot of a pandas table",
     )
 

@@ -204,8 +204,8 @@ with check("the value", points=1.5):
         assert_close(
             measured_variance(d_k, 3000, seed),
             float(d_k),
-            f"With d_k = {d_k} and 3000 pairs the variance of q . k should be near {d_k}. For "
-            "one: are the entries standard normal, is each dot product a sum over d_k entries, "
+            f"With d_k = {d_k} and 3000 pairs the variance of q . k should be near {d_k}. Check "
+            "first: are the entries standard normal, is each dot product a sum over d_k entries, "
             "and is it the variance (not the standard deviation, nor the variance after scaling)?",
             rtol=0.3,
         )
@@ -265,7 +265,7 @@ assert_equal(
     len(raised),
     0,
     "dot_product_variance(1, 2, rng), two pairs of one feature: a number is asked for, and your "
-    f"code raised {' and '.join(raised)}. For one: is every pair drawn, also of few, and where "
+    f"code raised {' and '.join(raised)}. Check first: is every pair drawn, also of few, and where "
     "num_pairs is no multiple of a block's length?",
     name="how many kinds of errors were raised",
 )
@@ -273,24 +273,24 @@ alike = [float(value) for value, _ in pairs]
 assert_equal(
     sum(math.isnan(value) for value in alike),
     0,
-    "Two pairs of one feature, 24 seeds: each variance is a number, and not NaN. For one: is every "
-    "pair drawn, also of few, and where num_pairs is no multiple of a block's length?",
+    "Two pairs of one feature, 24 seeds: each variance is a number, and not NaN. Check first: is "
+    "every pair drawn, also of few, and where num_pairs is no multiple of a block's length?",
     name="how many seeds give NaN",
 )
 assert_equal(
     sum(not value > 1e-12 for value in alike),
     0,
-    "Two pairs of one feature, 24 seeds: each variance is a number above 0. For one: are there two "
-    "products, of two pairs, and are the keys draws of their own, not the queries once more, in "
-    "another order?",
+    "Two pairs of one feature, 24 seeds: each variance is a number above 0. Check first: are there "
+    "two products, of two pairs, and are the keys draws of their own, not the queries once more, "
+    "in another order?",
     name="how many seeds give something else",
 )
 for seed in check_rng().integers(2**31, size=12):
     assert_close(
         measured_variance(2, 3000, int(seed)),
         2.0,
-        "With d_k = 2 the variance should be near 2 for every seed. For one: does each pair have "
-        "a query and a key of its own? One query for all keys gives the variance |q|^2, which "
+        "With d_k = 2 the variance should be near 2 for every seed. Check first: does each pair "
+        "have a query and a key of its own? One query for all keys gives the variance |q|^2, which "
         "changes from query to query.",
         rtol=0.25,
     )
@@ -334,14 +334,15 @@ assert_equal(
     bool(0.074 < off < 0.112),
     True,
     "The sample variance of 500 products of two standard normal numbers should differ from 1 by "
-    f"about 0.1 on average, and yours differs by {off:.3f}. For one: {cause}",
+    f"about 0.1 on average, and yours differs by {off:.3f}. Check first: {cause}",
 )
 assert_close(
     variance_of_one_pair(seeds[0]),
     0.0,
     "A single pair (d_k = 6) has a single dot product, which is its own mean: its variance is 0, "
-    "or not defined (NaN, or an error), and no other number, nor inf. For one: is the mean of the "
-    "dot products of these pairs subtracted from each, and are there exactly num_pairs of them?",
+    "or not defined (NaN, or an error), and no other number, nor inf. Check first: is the mean of "
+    "the dot products of these pairs subtracted from each, and are there exactly num_pairs of "
+    "them?",
     atol=1e-9,
 )
 ### END HIDDEN TESTS
@@ -379,14 +380,14 @@ assert_close(
     again,
     float(first),
     "Two generators with the same seed should give the same value, with draws from np.random and "
-    "torch in between. For one: does every number come from rng?",
+    "torch in between. Check first: does every number come from rng?",
     against="in the first call",
 )
 assert_equal(
     bool(abs(first - other) > 1e-9),
     True,
-    "Two generators with different seeds should give values that differ (by more than 1e-9). For "
-    "one: is rng used at all?",
+    "Two generators with different seeds should give values that differ (by more than 1e-9). Check "
+    "first: is rng used at all?",
     name="'numbers that differ'",
 )
 first, then = measured_in_a_row(seed)
@@ -394,8 +395,8 @@ assert_equal(
     bool(abs(first - then) > 1e-9),
     True,
     "Two calls with one generator, one after the other, have new pairs each: the values should "
-    "differ (by more than 1e-9). For one: are the numbers drawn from rng itself, so that it moves "
-    "on?",
+    "differ (by more than 1e-9). Check first: are the numbers drawn from rng itself, so that it "
+    "moves on?",
     name="'numbers that differ'",
 )
 before, after = global_states()
@@ -678,23 +679,23 @@ with check("each row of weights sums to 1", points=0.5):
     assert_equal(
         np.shape(weights),
         (3, 5),
-        "The second result should be the weights, one row a query, one column a key. For one: do you "
-        "return (output, weights) in this order?",
+        "The second result should be the weights, one row a query, one column a key. Check first: "
+        "do you return (output, weights) in this order?",
         name="the shape of the second result",
     )
     assert_close(
         np.sum(weights, axis=-1),
         np.ones(3),
-        "Each row of the weights, one row a query, should sum to 1. For one: is the softmax over "
-        "the keys, the last axis?",
+        "Each row of the weights, one row a query, should sum to 1. Check first: is the softmax "
+        "over the keys, the last axis?",
         name="the sum of each row",
     )
 with check("as torch", points=2):
     output, _ = scaled_dot_product_attention(Q.copy(), K.copy(), V.copy())
     expected = F.scaled_dot_product_attention(*(torch.tensor(x) for x in (Q, K, V))).numpy()
     message = (
-        "Three queries, five keys, no mask: the output is that of torch's function. For one: are "
-        "the scores divided by the square root of d_k, and is the output the average of the "
+        "Three queries, five keys, no mask: the output is that of torch's function. Check first: "
+        "are the scores divided by the square root of d_k, and is the output the average of the "
         "values, weighted with the weights?"
     )
     assert_close(output, expected, message, name="output")
@@ -758,8 +759,8 @@ with check("a mask for each query: as without the forbidden keys", points=0.75):
         weights,
         expected,
         "With a mask the weights should be 0 where it is False, and the others as if the forbidden "
-        "keys were not there: they sum to 1. True means: may attend. For one: does the mask act "
-        "before the softmax?",
+        "keys were not there: they sum to 1. True means: may attend. Check first: does the mask "
+        "act before the softmax?",
         name="weights",
         against="without the forbidden keys",
     )
@@ -816,7 +817,7 @@ with check("scores of several thousands: each row sums to 1", points=0.25):
     _, weights = scaled_dot_product_attention(10_000 * Q, K.copy(), V.copy())
     message = (
         "Queries times 10000, so that scores are thousands: each row of weights still sums to 1. "
-        "For one: does exp overflow?"
+        "Check first: does exp overflow?"
     )
     assert_close(np.sum(weights, axis=-1), np.ones(3), message, name="the sum of each row")
 checks_passed("scaled_dot_product_attention")
@@ -834,7 +835,7 @@ texts = {}
 for lead in ((6,), (2, 3)):
     Q = rng.normal(size=(*lead, 4, 3))
     texts[lead] = Q, rng.normal(size=(*lead, 5, 3)), rng.normal(size=(*lead, 5, 7))
-advice = "For one: are only the last two axes of K swapped, and is the softmax over the last axis?"
+advice = "Check first: are only the last two axes of K swapped, and is the softmax over the last axis?"
 with check("each text as alone; repeated words as once", points=1):
     for lead, (Q, K, V) in texts.items():
         expected, expected_weights = np.empty((*lead, 4, 7)), np.empty((*lead, 4, 5))
@@ -968,8 +969,8 @@ def compare(cases):
         output, weights = scaled_dot_product_attention(Q, K, V, mask=mask)
         message = (
             f"Q {Q.shape}, K {K.shape}, a mask {shape}: the results should be torch's: weights of 0 "
-            "where it is False, and those where it is True sum to 1. For one: does the mask broadcast "
-            "to the weights, from the right, and act before the softmax?"
+            "where it is False, and those where it is True sum to 1. Check first: does the mask "
+            "broadcast to the weights, from the right, and act before the softmax?"
         )
         assert_close(weights, by_torch(Q, K, np.eye(5), mask), message, name="weights")
         assert_close(output, by_torch(Q, K, V, mask), message, name="output")
@@ -1104,7 +1105,7 @@ K[:, :2] = wanted.T
 V = rng.normal(size=(3, 5))
 message = (
     "Scores of 8000, 8001, 9000, and as far below 0, without a mask: only their differences count. "
-    "For one: does exp overflow, or are scores cut off at a bound?"
+    "Check first: does exp overflow, or are scores cut off at a bound?"
 )
 e1, e2 = math.exp(-1), math.exp(-2)
 output, weights = scaled_dot_product_attention(Q, K, V)
@@ -1120,8 +1121,8 @@ output, weights = scaled_dot_product_attention(Q, K, V, mask)
 expected = np.array([[e1 / (1 + e1), 1 / (1 + e1), 0], [e2 / (1 + e2), 1 / (1 + e2), 0]])
 message = (
     "Scores of 8000 and -8000 and a key of score 9000 that is forbidden: it gets nothing, and the "
-    "others share 1. For one: does what stands for minus infinity lie below all these scores, and "
-    "which score of a row is taken off as the largest?"
+    "others share 1. Check first: does what stands for minus infinity lie below all these scores, "
+    "and which score of a row is taken off as the largest?"
 )
 assert_close(weights, expected, message, name="weights")
 assert_close(output, np.einsum("qk,kd->qd", expected, V), message, name="output")
@@ -1129,7 +1130,7 @@ low = np.array([[-1e15, 0, 0, 0], [0.0, 0, 0, 0]])  # scores -1e15 and 0
 _, weights = scaled_dot_product_attention(Q[:1], low, V[:2], np.array([[True, False]]))
 message = (
     "One key may be attended, with a score of -1e15, and one of score 0 is forbidden: the first has "
-    "all the weight. For one: is what stands for minus infinity lower than any number can be?"
+    "all the weight. Check first: is what stands for minus infinity lower than any number can be?"
 )
 assert_close(weights, np.array([[1.0, 0.0]]), message, name="weights")
 ### END HIDDEN TESTS
@@ -1213,7 +1214,7 @@ with check("keys in another order, other dtypes: the same, as precise", points=0
     again, moved = scaled_dot_product_attention(Q, K[order], V[order])
     message = (
         "The same keys and values in another order, in float64: the results should be the same to "
-        "ten digits, and float64. For one: is something computed in float32 on the way?"
+        "ten digits, and float64. Check first: is something computed in float32 on the way?"
     )
     precise = {"rtol": 1e-10, "atol": 1e-13, "precise": True}
     expected = np.asarray(weights, dtype=float)[:, order]
@@ -1292,8 +1293,8 @@ for name, now, before in zip(("Q", "K", "V", "mask"), after, (Q, K, V, mask), st
     assert_equal(
         now,
         before,
-        f"{name} was changed by the call. For one: does an operator like /= or an assignment write "
-        "into an argument?",
+        f"{name} was changed by the call. Check first: does an operator like /= or an assignment "
+        "write into an argument?",
         name=name,
     )
 ### END HIDDEN TESTS
@@ -1515,8 +1516,8 @@ with check("the rows", points=0.5):
         message = f"lengths {lengths}, n_k = {n_k}: booleans {right.shape}, True for the words."
         if n_k > 64:
             message += (
-                " For one: is a row looked up, or made of something of a fixed size, as an integer "
-                "of 64 bits?"
+                " Check first: is a row looked up, or made of something of a fixed size, as an "
+                "integer of 64 bits?"
             )
         assert_equal(padding_mask(lengths=np.array(lengths), n_k=n_k), right, message)
     long = [130, 600, 299]
@@ -1734,7 +1735,7 @@ with check("as torch", points=1):
     output, weights = both
     message = (
         "Three queries, five keys, no mask: the output is that of torch's "
-        "F.scaled_dot_product_attention. For one: are the scores divided by the square root of "
+        "F.scaled_dot_product_attention. Check first: are the scores divided by the square root of "
         "d_k, is the softmax over the keys, and is the output the average of the values?"
     )
     assert_close(output, F.scaled_dot_product_attention(Q, K, V), message, name="output")
@@ -1789,8 +1790,8 @@ with check("a mask: as without the forbidden keys", points=0.75):
         expected[i], expected_weights[i, row] = one[0][0], one[1][0]
     message = (
         "With a mask the weights should be 0 where it is False, and the others as if the forbidden "
-        "keys were not there: they sum to 1. True means: may attend. For one: does the mask act "
-        "before the softmax?"
+        "keys were not there: they sum to 1. True means: may attend. Check first: does the mask "
+        "act before the softmax?"
     )
     assert_close(
         weights[[0, 2]],
@@ -1849,7 +1850,7 @@ def gradients_and_slopes(Q, K, V, mask, of_output, of_weights, step):
 
 message = (
     "should be the slope of your own results: as much as they change when it is moved a little. "
-    "For one: is something detached, converted to NumPy or to float32 on the way?"
+    "Check first: is something detached, converted to NumPy or to float32 on the way?"
 )
 no_slope = (
     "The results hold NaN or infinity, so they have no slope. Look at the checks above first."
@@ -2108,7 +2109,7 @@ with check("a forbidden key with the largest score, beside small and large ones"
     _, weights = torch_scaled_dot_product_attention(Q, K, torch.eye(3), mask)
     message = (
         "The other keys share 1 as if a forbidden one were not there, however large its score. "
-        "For one: is a small number added, or a bound set, where you divide?"
+        "Check first: is a small number added, or a bound set, where you divide?"
     )
     expected = torch.tensor([[math.exp(-1), 1, 0]]) / (1 + math.exp(-1))
     assert_close(weights, expected, message, name="weights")
@@ -2118,8 +2119,8 @@ with check("a forbidden key with the largest score, beside small and large ones"
     _, weights = torch_scaled_dot_product_attention(Q, K, torch.eye(3), mask)
     message = (
         "The other keys share 1 as if a forbidden one were not there, also where scores are "
-        "thousands. For one: what becomes of a forbidden score, and which score of a row does the "
-        "softmax take off as the largest?"
+        "thousands. Check first: what becomes of a forbidden score, and which score of a row does "
+        "the softmax take off as the largest?"
     )
     assert_close(weights, expected.repeat(2, 1), message, name="weights")
     low = torch.tensor([[-1e15, 0, 0, 0], [0, 0, 0, 0]])  # scores -1e15 and 0
@@ -2127,7 +2128,8 @@ with check("a forbidden key with the largest score, beside small and large ones"
     _, weights = torch_scaled_dot_product_attention(Q[:1], low, eye, first)
     message = (
         "One key may be attended, with a score of -1e15, and one of score 0 is forbidden: the first "
-        "has all the weight. For one: is what stands for minus infinity lower than any number can be?"
+        "has all the weight. Check first: is what stands for minus infinity lower than any number "
+        "can be?"
     )
     assert_close(weights, first.float(), message, name="weights")
 checks_passed("torch_scaled_dot_product_attention")
@@ -2178,7 +2180,8 @@ for what, points, texts, given in (
                     one,
                     other,
                     f"The gradient of {name} through {which}, {what}, should be that of torch's "
-                    "function. For one: is something detached, or converted to NumPy on the way?",
+                    "function. Check first: is something detached, or converted to NumPy on the "
+                    "way?",
                     name=f"the gradient of {name}",
                     **close,
                 )
@@ -2233,8 +2236,8 @@ for what, points, cases in (
                     one,
                     slope,
                     f"Some queries may attend to nothing. The gradient of {name} should be the slope "
-                    "of your own results (NaN has no slope), and 0 for what takes no part. For one: a "
-                    "NaN that is replaced in the result can live on in the gradient.",
+                    "of your own results (NaN has no slope), and 0 for what takes no part. Check "
+                    "first: a NaN that is replaced in the result can live on in the gradient.",
                     rtol=1e-5,
                     atol=1e-6,
                     name=f"the gradient of {name}",
@@ -2270,7 +2273,7 @@ moved_mask = mask[:, order]
 again, moved = torch_scaled_dot_product_attention(Q, K[order], V[order], moved_mask)
 message = (
     "The same keys and values in another order, in float64: the results should be the same to "
-    "ten digits, and float64. For one: is something computed in float32 on the way?"
+    "ten digits, and float64. Check first: is something computed in float32 on the way?"
 )
 precise = {"rtol": 1e-10, "atol": 1e-13, "precise": True}
 assert_close(
@@ -2291,7 +2294,7 @@ assert_close(
 )
 exact = F.scaled_dot_product_attention(Q, K, torch.eye(5).double(), attn_mask=mask)
 message = (
-    "In float64 the weights should be torch's to ten digits. For one: is something computed in "
+    "In float64 the weights should be torch's to ten digits. Check first: is something computed in "
     "float32, or is a small number added where you divide?"
 )
 if bool((weights.double() - exact).abs().max() < 1e-5):  # else it is not the digits
@@ -2337,8 +2340,8 @@ for name, now, before in zip(("Q", "K", "V", "mask"), after, (Q, K, V, mask), st
     assert_equal(
         now,
         before,
-        f"{name} was changed by the call. For one: does a method that ends in an underscore, or an "
-        "operator like /=, write into an argument?",
+        f"{name} was changed by the call. Check first: does a method that ends in an underscore, "
+        "or an operator like /=, write into an argument?",
         name=name,
     )
 ### END HIDDEN TESTS
@@ -2889,8 +2892,8 @@ with check("where it ends", points=1):
     twins = rng.normal(size=(2, 3))
     message = (
         "The loss is ((a + b) ** 2).sum(), 3 steps with lr = 0.1. Both gradients are 2 (a + b), and "
-        "a and b move by the same amount in each step. For one: is a gradient changed in place? "
-        "What torch hands out for a and for b may be one and the same tensor."
+        "a and b move by the same amount in each step. Check first: is a gradient changed in "
+        "place? What torch hands out for a and for b may be one and the same tensor."
     )
     for name, one, start in zip("ab", summed(twins, 3, 0.1), twins, strict=True):
         right = torch.tensor(start - twins.sum(axis=0) * (1 - 0.6**3) / 2)  # a + b: times 0.6
@@ -3375,13 +3378,13 @@ assert_equal(seen["maps"], 1, "One mesh or image should hold the numbers.", name
 with check("the numbers, first query on top, first key at the left", points=1.25):
     message = (
         "Three queries, four keys: the numbers, from top to bottom and from left to right, should be "
-        "those of weights. For one: which row is on top, and are rows and columns exchanged?"
+        "those of weights. Check first: which row is on top, and are rows and columns exchanged?"
     )
     assert_close(seen["numbers"], weights, message, name="the numbers")
 with check("each row and each column has its word", points=1):
     message = (
-        "A tick in the middle of each row and column should carry its word. For one: are there as "
-        "many ticks as words, and do they stand in the middle of the cells?"
+        "A tick in the middle of each row and column should carry its word. Check first: are there "
+        "as many ticks as words, and do they stand in the middle of the cells?"
     )
     upside_down = seen["numbers"].shape == (3, 4) and abs(seen["numbers"][::-1] - weights).max() < 0.01
     seen["rows"] = seen["rows"][:: -1 if upside_down else 1]  # that is told above
@@ -3393,7 +3396,7 @@ with check("the labels query and key", points=0.5):
 with check("colours from 0 to 1", points=0.75):
     message = (
         "The colours should be linear from 0 to 1: the weights 0, 0.25, 0.5 and 1 stand at 0, 0.25, "
-        "0.5 and 1 of the colour map. For one: what is the range where you name none?"
+        "0.5 and 1 of the colour map. Check first: what is the range where you name none?"
     )
     expected = np.array([0, 0.25, 0.5, 1])
     assert_close(seen["colours"], expected, message, name="where these weights stand")
@@ -3506,8 +3509,8 @@ with check("a row or a column alone: its words", points=0.25):
 with check("without ax: a new figure", points=0.5):
     place = drawn(weights, *words, given=False)["place"]
     message = (
-        "Without ax the map should have a new pyplot figure, also where another figure is open. For "
-        "one: plt.gca and plt.imshow take the axes that were used last."
+        "Without ax the map should have a new pyplot figure, also where another figure is open. Check "
+        "first: plt.gca and plt.imshow take the axes that were used last."
     )
     assert_equal([place["new"], place["opened"]], [True, 1], message, name="new, and how many")
 checks_passed("attention_heatmap")

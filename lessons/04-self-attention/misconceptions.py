@@ -208,14 +208,14 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
         "self_keys_from_w_q",
         {"@ self.W_k": "@ self.W_q"},
         "Your scores are those of queries and keys that are both made with W_q: W_k has no part "
-        "in them. They are then symmetric. For one: is a line copied and not changed?",
+        "in them. They are then symmetric. Check first: is a line copied and not changed?",
     )
 
     wrong(
         "self_queries_from_w_k",
         {"@ self.W_q": "@ self.W_k"},
         "Your scores are those of queries and keys that are both made with W_k: W_q has no part "
-        "in them. They are then symmetric. For one: is a line copied and not changed?",
+        "in them. They are then symmetric. Check first: is a line copied and not changed?",
     )
 
     wrong(
@@ -354,15 +354,15 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
                 return scaled_dot_product_attention(Q / math.sqrt(Q.shape[-1]), K, V, mask)
             """,
         },
-        "The scores are divided by d_k, not by its square root, so the weights are too even. For "
-        "one: is the scale applied here and once more in the function of lesson 3, which has it "
+        "The scores are divided by d_k, not by its square root, so the weights are too even. Check "
+        "first: is the scale applied here and once more in the function of lesson 3, which has it "
         "already?",
     )
 
     wrong(
         "self_mask_ignored",
         {"self.W_v, mask": "self.W_v"},
-        "The mask has no effect: forbidden words get weight. For one: is it passed on?",
+        "The mask has no effect: forbidden words get weight. Check first: is it passed on?",
     )
 
     wrong(
@@ -1013,15 +1013,15 @@ with exercise("TorchSelfAttention"):
                 return torch_scaled_dot_product_attention(Q / math.sqrt(Q.shape[-1]), K, V, mask)
             """,
         },
-        "The scores are divided by d_k, not by its square root, so the weights are too even. For "
-        "one: is the scale applied here and once more in the function of lesson 3, which has it "
+        "The scores are divided by d_k, not by its square root, so the weights are too even. Check "
+        "first: is the scale applied here and once more in the function of lesson 3, which has it "
         "already?",
     )
 
     wrong(
         "torch_self_mask_ignored",
         {"(X), mask": "(X)"},
-        "The mask has no effect: forbidden words get weight. For one: is it passed on?",
+        "The mask has no effect: forbidden words get weight. Check first: is it passed on?",
     )
 
     wrong(

@@ -303,8 +303,8 @@ with check("three random matrices of the right shapes", points=1):
     )
     message = (
         "The correlations of W_q, W_k and W_v, rounded: independent draws have a 1 on the diagonal "
-        "alone. For one: do two of them hold the same numbers, or is rng asked fewer than three "
-        "times?"
+        "alone. Check first: do two of them hold the same numbers, or is rng asked fewer than "
+        "three times?"
     )
     related = np.corrcoef([np.ravel(W) for W in large]).round()
     assert_close(related, np.eye(3), message, name="the matrix of correlations")
@@ -320,7 +320,7 @@ with check("as torch's layer", points=0.75):
         expected_output, expected_weights = theirs(*[torch.tensor(X)] * 3)
     message = (
         "One text of five words, d_model = d_k = 4: the weights should be those of torch's layer. "
-        "For one: do they come from X @ W_q and X @ W_k, in this order, with the attributes as "
+        "Check first: do they come from X @ W_q and X @ W_k, in this order, with the attributes as "
         "they are now?"
     )
     expected = expected_output.numpy(), expected_weights.numpy()
@@ -332,7 +332,7 @@ with check("as torch's layer", points=0.75):
 with check("large scores", points=0.25):
     message = (
         "X is 1000 times as large: scores of a million do not overflow, and each word looks at "
-        "one word alone. For one: what does your softmax do before it takes powers of e?"
+        "one word alone. Check first: what does your softmax do before it takes powers of e?"
     )
     expected = torch.softmax(torch.tensor(1e6 * (X @ W_q) @ (X @ W_k).T / 2), -1).numpy()
     assert_close(attend(W_q, W_k, W_v, 1000 * X)[1], expected, message, name="weights", atol=1e-6)
@@ -352,7 +352,7 @@ def average(scores):
 with check("two texts, and sizes that differ", points=0.5):
     message = (
         "Two texts of five words, d_model = 6, d_k = 3: the weights should be those of the "
-        "formula. For one: is the scale the square root of d_k?"
+        "formula. Check first: is the scale the square root of d_k?"
     )
     compare(attend(W_q, W_k, W_v, X), *average(scores), message)
 with check("each text as alone", points=0.5):
@@ -428,7 +428,7 @@ for name, W in drawn.items():
     )
     assert_equal(min(np.unique(W).size, 500), 500, message, name="the number of different values")
     assert_equal(int(np.linalg.matrix_rank(W - W.mean(), tol=1e-9)), 30, message, name="the rank")
-message = "W_q, W_k and W_v should be independent draws. For one: is one made from another?"
+message = "W_q, W_k and W_v should be independent draws. Check first: is one made from another?"
 related = np.corrcoef([W.ravel() for W in drawn.values()]).round()
 assert_close(related, np.eye(3), message, name="the matrix of correlations")
 numbers = [np.abs(W).ravel() for W in drawn.values()]
@@ -438,21 +438,21 @@ for first, second in ((0, 1), (0, 2), (1, 2)):  # in another order they are the 
     assert_equal(bool(shared > 100), False, message, name=name)
     some = (
         "W_q, W_k and W_v of shape (40, 30) should be independent draws: no two of them share more "
-        "than 20 numbers, up to the sign. For one: do they overlap in a block that is cut up?"
+        "than 20 numbers, up to the sign. Check first: do they overlap in a block that is cut up?"
     )
     assert_equal(bool(shared > 20), False, some, name=name)
 again, others = projections(40, 30, 30, seed, 2), projections(40, 30, 30, seed + 1, 3)
 for name, same, other in zip(names, again, others, strict=True):
     message = (
-        f"The same seed should give the same {name}. For one: does every number come from rng?"
+        f"The same seed should give the same {name}. Check first: does every number come from rng?"
     )
     assert_close(same, drawn[name], message, name=name, against="in the first call")
-    message = f"Another seed should give another {name}, without NaN. For one: is rng used at all?"
+    message = f"Another seed should give another {name}, without NaN. Check first: is rng used at all?"
     assert_equal(bool(np.abs(other - drawn[name]).max() > 1e-9), True, message)
 first, second = two_layers_from_one_generator(seed)
 message = (
-    "Two layers are made one after the other with one and the same rng: their W_q should differ. For "
-    "one: are the numbers drawn from rng itself, so that it moves on?"
+    "Two layers are made one after the other with one and the same rng: their W_q should differ. Check "
+    "first: are the numbers drawn from rng itself, so that it moves on?"
 )
 assert_equal(bool(np.abs(first - second).max() > 1e-9), True, message, name="'W_q that differ'")
 sizes = ((6, 2), (6, 2), (6, 7))
@@ -501,13 +501,13 @@ whens = ("as drawn", "changed in place", "replaced by others")
 for when, wanted, (used, both) in zip(whens, (results[0][0], changed, new), results, strict=True):
     for name, W, W_wanted in zip(("W_q", "W_k", "W_v"), used, wanted, strict=True):
         message = (
-            f"W_q, W_k and W_v {when}: {name} should hold what was put there. For one: does "
+            f"W_q, W_k and W_v {when}: {name} should hold what was put there. Check first: does "
             "forward change it, or do two attributes share one array?"
         )
         assert_close(W, W_wanted, message, name=name, against="in what was put there")
     message = (
         f"With W_q, W_k and W_v {when}, forward should give torch's results with exactly these "
-        "three. For one: are the attributes read when forward is called?"
+        "three. Check first: are the attributes read when forward is called?"
     )
     output, weights = both
     expected_output, expected_weights = by_torch(X, *wanted)
@@ -528,7 +528,8 @@ for what, matrices in mixtures.items():
     expected_output, expected_weights = by_torch(X, *(matrix.astype("f8") for matrix in matrices))
     message = (
         f"X is float64, and somebody has put {what} there: forward should give torch's results for "
-        "X as it is, with these matrices, in float64. For one: what becomes of the fractions of X?"
+        "X as it is, with these matrices, in float64. Check first: what becomes of the fractions "
+        "of X?"
     )
     assert_close(weights, expected_weights, message, name="weights")
     assert_close(output, expected_output, message, name="output")
@@ -711,7 +712,7 @@ for scale in (30.0, 300.0):
     output, weights = attend(W_q, W_k, W_v, scale * X, one_row)
     message = (
         f"Words times {scale:g}, for large scores, and a mask that hides word 0: the results "
-        "should be torch's. For one: does exp overflow?"
+        "should be torch's. Check first: does exp overflow?"
     )
     assert_close(weights, expected_weights, message, name="weights", atol=1e-6)
     assert_close(output, expected_output, message, name="output", rtol=1e-6, atol=1e-4)
@@ -723,8 +724,8 @@ exchanged[0, 1] = exchanged[1, 0] = 1.0
 weights = attend(exchanged, second, np.eye(4), words, np.array([True, True, False]))[1]
 message = (
     "The other words share 1 as if a forbidden one were not there, also where scores are "
-    "thousands. For one: does the mask act before the softmax, and does it put there what is low "
-    "enough?"
+    "thousands. Check first: does the mask act before the softmax, and does it put there what is "
+    "low enough?"
 )
 expected = np.array([math.exp(-1), 1.0, 0.0]) / (1 + math.exp(-1))
 assert_close(weights, np.tile(expected, (2, 3, 1)), message, name="weights")
@@ -734,8 +735,8 @@ words[:, 0], words[0, 1] = 2.0, -1e15
 weights = attend(exchanged, second, np.eye(4), words, np.array([True, False]))[1]
 message = (
     "Two words, of which the first may be attended, with a score of -1e15, and the second, with a "
-    "score of 0, may not: the first has all the weight. For one: is what stands for minus infinity "
-    "lower than any number can be?"
+    "score of 0, may not: the first has all the weight. Check first: is what stands for minus "
+    "infinity lower than any number can be?"
 )
 assert_close(weights, np.array([[1.0, 0.0], [1.0, 0.0]]), message, name="weights")
 X = rng.normal(size=(2, 1, 6)) + 1
@@ -917,27 +918,27 @@ assert_equal(X_after, X, "X was changed by forward.", name="X")
 assert_equal(mask_after, mask, "The mask was changed by forward.", name="mask")
 for name, one, other in zip(("output", "weights"), first, second, strict=True):
     message = (
-        "Two calls with the same X and mask should give the same, without NaN. For one: does "
+        "Two calls with the same X and mask should give the same, without NaN. Check first: does "
         "forward draw or change something?"
     )
     assert_close(other, one, message, name=name, against="in the first call")
 message = (
-    "Calls without a mask should give the same before and after one with a mask, without NaN. For "
-    "one: is the mask kept?"
+    "Calls without a mask should give the same before and after one with a mask, without NaN. Check "
+    "first: is the mask kept?"
 )
 assert_close(again[0], unmasked[0], message, name="output", against="before the call with a mask")
 found, fresh, (W_q, W_q_after, _) = another_mask(X.copy(), mask.copy(), int(rng.integers(999)))
 message = (
     "A call with another mask of the same shape should give what a new layer, made from the same "
-    "seed, gives for that mask. For one: is the mask of the first call kept, or does a number not "
-    "come from rng?"
+    "seed, gives for that mask. Check first: is the mask of the first call kept, or does a number "
+    "not come from rng?"
 )
 for name, one, other in zip(("output", "weights"), found, fresh, strict=True):
     assert_close(one, np.asarray(other), message, name=name, against="from a new layer")
 message = (
     "forward was called twice, with two masks, and two other layers were made, of which one from "
-    "another seed: W_q of the first layer should be as before. For one: do the matrices belong to "
-    "the object, self, or to the class?"
+    "another seed: W_q of the first layer should be as before. Check first: do the matrices belong "
+    "to the object, self, or to the class?"
 )
 assert_close(W_q_after, W_q, message, name="W_q", against="before all that")
 longer = rng.normal(size=(3, 7, 6)), rng.random((7, 7)) < 0.6
@@ -1124,13 +1125,13 @@ with check("three projections", points=0.75):
     assert_equal(kinds, ["Linear"] * 3, message, name="the kinds of W_q, W_k and W_v")
     message = (
         "W_q, W_k and W_v should lead from 6 features to 3, 3 and 2: their weights have the shapes "
-        "(3, 6), (3, 6) and (2, 6). For one: nn.Linear takes the number of inputs first."
+        "(3, 6), (3, 6) and (2, 6). Check first: nn.Linear takes the number of inputs first."
     )
     assert_equal(shapes, [(3, 6), (3, 6), (2, 6)], message, name="the shapes of the weights")
     message = "The projections should have no bias."
     assert_equal(biases, [False] * 3, message, name="whether there is a bias")
     message = (
-        "W_q, W_k and W_v should be three layers. For one: is one of them another one's second "
+        "W_q, W_k and W_v should be three layers. Check first: is one of them another one's second "
         "name?"
     )
     assert_equal(number, 3, message, name="the number of layers")
@@ -1146,7 +1147,7 @@ with torch.no_grad():
 with check("as torch's layer", points=0.75):
     message = (
         "Two texts of five words, d_model = d_k = 4: the weights should be those of torch's layer. "
-        "For one: do queries come from W_q and keys from W_k, and is the softmax over the last "
+        "Check first: do queries come from W_q and keys from W_k, and is the softmax over the last "
         "axis?"
     )
     compare(attend(W_q, W_k, W_v, X), *expected, message)
@@ -1201,7 +1202,7 @@ with check("sizes that differ", points=0.25):  # the formula at once, without Q,
     expected_output = torch.einsum("ij,jd,vd->iv", expected_weights, X, W_v)
     message = (
         "A text of five words, d_model = 6, d_k = 3: the weights should be those of the formula. "
-        "For one: is the scale the square root of d_k?"
+        "Check first: is the scale the square root of d_k?"
     )
     compare(attend(W_q, W_k, W_v, X), expected_output, expected_weights, message)
 
@@ -1247,7 +1248,7 @@ def compare_gradients(mask):
     when = "Without a mask" if mask is None else "With a mask that leaves word 2 nothing,"
     message = (
         f"{when} two calls with the same X and weights differ, so that the results have no slope. "
-        "For one: is something random, or kept from a call before?"
+        "Check first: is something random, or kept from a call before?"
     )
     if not np.isnan(calls).all():
         name, first = "a weighted sum of the results", "in the first call"
@@ -1255,7 +1256,7 @@ def compare_gradients(mask):
     for name, one, slope in zip(("W_q", "W_k", "W_v", "X"), found, slopes, strict=True):
         message = (
             f"{when} the gradient of {name} should be the slope of your own results: as much as "
-            "they change when it is moved a little (NaN has no slope). For one: is something "
+            "they change when it is moved a little (NaN has no slope). Check first: is something "
             "detached, NaN or float32 on the way, or is X changed in place?"
         )
         what = f"the gradient of {name}"
@@ -1311,8 +1312,8 @@ message = "For d_model = 20 and d_k = d_v = 15 the three weights have shape (15,
 assert_equal(shapes, [(15, 20)] * 3, message, name="the shapes")
 for i, j in ((0, 1), (0, 2), (1, 2)):
     message = (
-        f"{wanted[i]} and {wanted[j]} should hold other random numbers, and neither NaN. For one: "
-        "has each a layer of its own?"
+        f"{wanted[i]} and {wanted[j]} should hold other random numbers, and neither NaN. Check "
+        "first: has each a layer of its own?"
     )
     assert_equal(bool((weights[i] - weights[j]).abs().max() > 1e-6), True, message)
 rng = check_rng()
@@ -1383,7 +1384,7 @@ for lead, n, d_k, d_v in (
             eye = torch.eye(n, dtype=dtype).expand(*lead, n, n)
             exact = F.scaled_dot_product_attention(Q, K, eye)
             message = (
-                "A layer in float64: the weights should be torch's to ten digits. For one: is "
+                "A layer in float64: the weights should be torch's to ten digits. Check first: is "
                 "something, as the scale, computed or kept in float32?"
             )
             if bool((weights.double() - exact).abs().max() < 1e-5):  # else it is not the digits
@@ -1469,8 +1470,8 @@ for lead, shape in cases:
     output, weights = attend(*matrices, X, mask)
     message = (
         f"X of shape {tuple(X.shape)} with a mask of shape {shape}, which broadcasts to the "
-        f"weights {(*lead, 5, 5)}: no error should be raised. For one: are batch axes joined or "
-        "moved in X, and not in the mask?"
+        f"weights {(*lead, 5, 5)}: no error should be raised. Check first: are batch axes joined "
+        "or moved in X, and not in the mask?"
     )
     assert_equal(isinstance(output, str), False, message, name="whether an error is raised")
     expected_output, expected_weights = by_torch(X, *matrices, mask)
@@ -1575,8 +1576,8 @@ words[:, 0], words[0, 1] = 2.0, -1e15
 weights = attend(exchanged, second, torch.eye(4), words, torch.tensor([True, False]))[1]
 message = (
     "Two words, of which the first may be attended, with a score of -1e15, and the second, with a "
-    "score of 0, may not: the first has all the weight. For one: is what stands for minus infinity "
-    "lower than any number can be?"
+    "score of 0, may not: the first has all the weight. Check first: is what stands for minus "
+    "infinity lower than any number can be?"
 )
 assert_close(weights, torch.tensor([[1.0, 0.0]] * 2).double(), message, name="weights")
 ### END HIDDEN TESTS
@@ -1633,8 +1634,8 @@ for which, out, wei in (("the output", A, 0 * B), ("the weights", 0 * A, B), ("b
                 torch.zeros_like(other) if took_no_part else one,
                 other,
                 f"The gradient of {name} through {which}, {masked}, should be that of torch's "
-                "function, finite also where a word may attend to nothing. For one: is something "
-                "detached?",
+                "function, finite also where a word may attend to nothing. Check first: is "
+                "something detached?",
                 name=f"the gradient of {name}",
             )
 ### END HIDDEN TESTS
@@ -1697,13 +1698,13 @@ message = "The weights of the layer were changed by forward."
 assert_equal(kept_after, kept, message, name="the weights", against="before the calls")
 for name, one, other in zip(("output", "weights"), first, second, strict=True):
     message = (
-        "Two calls with the same X and mask should give the same, without NaN. For one: does "
+        "Two calls with the same X and mask should give the same, without NaN. Check first: does "
         "forward draw or change something?"
     )
     assert_close(other, one.detach(), message, name=name, against="in the first call")
 message = (
-    "Calls without a mask should give the same before and after one with a mask, without NaN. For "
-    "one: is the mask kept?"
+    "Calls without a mask should give the same before and after one with a mask, without NaN. Check "
+    "first: is the mask kept?"
 )
 before = "before the call with a mask"
 assert_close(again[0], unmasked[0].detach(), message, name="output", against=before)
@@ -2322,8 +2323,8 @@ with check("a float; 0 for layers that do not know the order", points=1):
     assert_equal(bool(isinstance(found, float) and found > 1e-6), True, message)
     message = (
         "A layer that multiplies each column by a number of its own is equivariant: its error is "
-        "0. For one: do you permute rows, those of X before one call and those of the output after "
-        "the other call, both with the same permutation?"
+        "0. Check first: do you permute rows, those of X before one call and those of the output "
+        "after the other call, both with the same permutation?"
     )
     assert_close(error_of("columns", X, [2, 0, 3, 1]), 0.0, message, atol=1e-12)
     message = "The function of lesson 3 with Q = K = V = X is equivariant: its error is 0."
@@ -2479,7 +2480,7 @@ for keeps in (True, False):
     for order in ([2, 0, 3, 1], np.array([2, 0, 3, 1])):
         error, X_after, order_after = arguments_after(X.copy(), order.copy(), keeps)
         message = (
-            "X was changed by the call. For one: the layer may return its own input, and an "
+            "X was changed by the call. Check first: the layer may return its own input, and an "
             "operator like -= would write into it."
         )
         assert_equal(X_after, X, message, name="X")
@@ -2796,7 +2797,7 @@ def compare(sentences, what):
         message = f"{what}: sentence {number} should come out as the layer gives it alone."
         known = [equals(found[number], other) for other in wanted]
         if any(known) and not known[number]:
-            message += " Yours is what another one gives. For one: are they in the list's order?"
+            message += " Yours is what another one gives. Check first: are they in the list's order?"
         assert_close(found[number], expected, message, name=f"the output of sentence {number}")
 
 
@@ -2837,8 +2838,8 @@ def compare(found, wanted, message):
         said = message
         if any(is_that(one, other) for other in wanted) and not is_that(one, expected):
             said += (
-                " One of yours is what another sentence of the list gives. For one: do they stand "
-                "in the order of the list?"
+                " One of yours is what another sentence of the list gives. Check first: do they "
+                "stand in the order of the list?"
             )
         assert_close(one, expected, said, name="an output")
 
@@ -2919,7 +2920,7 @@ assert_equal(after, sentences, message, name="sentences", against="before the ca
 sentences = [torch.tensor(rng.normal(size=(n, 4))) for n in (2, 4, 3)]
 message = (
     "Sentences of float64: each should come out as the layer gives it alone, in float64 and with "
-    "its digits. For one: is the padded batch made in the dtype of the sentences?"
+    "its digits. Check first: is the padded batch made in the dtype of the sentences?"
 )
 found = encoded(sentences)
 assert_equal(len(found), 3, message, name="how many outputs")

@@ -2483,8 +2483,8 @@ with exercise("fuse_projections", base=SHORT_FUSE_PROJECTIONS):
     wrong(
         "fuse_own_biases",
         {"fused.bias.data = torch.cat([part.bias.data for part in parts])": ""},
-        "The weights are right, and the biases are not those of attention. For one: those that a new "
-        "nn.Linear draws are still in place. They are copied, too.",
+        "The weights are right, and the biases are not those of attention. Check first: those that "
+        "a new nn.Linear draws are still in place. They are copied, too.",
         seen="loading a published qkv by its weights alone",
     )
 

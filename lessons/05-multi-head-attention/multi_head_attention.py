@@ -297,7 +297,7 @@ def gradient_of_squares(x):
 with check("gradients flow", points=0.25, side=True):
     message = (
         "The sum of the squares of all numbers of the result has the gradient 2 x, wherever they "
-        "stand. For one: does every step stay in torch?"
+        "stand. Check first: does every step stay in torch?"
     )
     given = torch.tensor(texts[1])
     assert_close(gradient_of_squares(given), 2 * given, message, name="the gradient")
@@ -344,7 +344,7 @@ def compare(kind):
             dtype = str(one.dtype)
         message = "Every number of a text has to stand in its heads once, unchanged (float64)."
         if dtype != "float64":
-            message += f" The dtype of your results is {dtype}. For one: is something made in it?"
+            message += f" The dtype of your results is {dtype}. Check first: is something made in it?"
         numbers = np.sort(expected.reshape(*lead, 60))
         assert_equal(numbers, np.sort(x.reshape(*lead, 60)), message, name="the sorted numbers")
         message = (
@@ -556,7 +556,8 @@ with check("torch", points=0.25):
     expected = torch.cat(direction.unbind(-3), dim=-1)
     message = (
         "Gradients should flow through split_heads: a sum of all numbers of the heads, each times a "
-        "weight, has for each number of x its own weight as gradient. For one: is something detached?"
+        "weight, has for each number of x its own weight as gradient. Check first: is something "
+        "detached?"
     )
     assert_close(gradient(torch.tensor(x), direction), expected, message, name="the gradient")
 checks_passed("split_heads")
@@ -690,7 +691,7 @@ def gradient_of_squares(x):
 with check("gradients flow", points=0.25, side=True):
     message = (
         "The sum of the squares of all numbers of the result has the gradient 2 x, wherever they "
-        "stand. For one: does every step stay in torch?"
+        "stand. Check first: does every step stay in torch?"
     )
     given = torch.tensor(texts[1])
     assert_close(gradient_of_squares(given), 2 * given, message, name="the gradient")
@@ -731,7 +732,7 @@ def compare(kind):
             dtype = str(one.dtype)
         message = "Every number of the heads has to stand in the result once, unchanged (float64)."
         if dtype != "float64":
-            message += f" The dtype of your results is {dtype}. For one: is something made in it?"
+            message += f" The dtype of your results is {dtype}. Check first: is something made in it?"
         numbers = np.sort(expected.reshape(*lead, -1))
         assert_equal(numbers, np.sort(x.reshape(*lead, -1)), message, name="the sorted numbers")
         if len(lead) > 4:
@@ -971,7 +972,8 @@ with check("torch", points=0.25):
     direction = torch.tensor(rng.normal(size=(2, 5, 12)))
     message = (
         "Gradients should flow through combine_heads: a sum of all numbers of the result, each times a "
-        "weight, has for each number of x its own weight as gradient. For one: is something detached?"
+        "weight, has for each number of x its own weight as gradient. Check first: is something "
+        "detached?"
     )
     got = gradient(torch.tensor(x), direction)
     assert_close(got, torch.stack(direction.chunk(3, -1), 1), message, name="the gradient")
@@ -1179,18 +1181,18 @@ with check("the weights without a mask", points=1.25):
     output, weights = pair()
     message = (
         "The weights of the heads should be torch's (float32, three texts, three heads, no mask). "
-        "For one: is each head scaled by the square root of its own width, d_model / num_heads? Do "
-        "the keys come from `key`?"
+        "Check first: is each head scaled by the square root of its own width, d_model / "
+        "num_heads? Do the keys come from `key`?"
     )
     if np.shape(weights) != (3, 3, 4, 5):
         message = (
             "The second result should be the weights of every head, (batch, num_heads, n_q, n_k) = "
-            "(3, 3, 4, 5). For one: are they averaged over the heads?"
+            "(3, 3, 4, 5). Check first: are they averaged over the heads?"
         )
     elif abs(np.sum(np.asarray(weights), axis=-1) - 1).max() > 1e-3:
         message = (
-            "In every head each row of the weights has to sum to 1. For one: is the softmax over "
-            "the keys?"
+            "In every head each row of the weights has to sum to 1. Check first: is the softmax "
+            "over the keys?"
         )
     assert_close(weights, expected_weights, message, name="weights")
 with check("the output without a mask", points=1):
@@ -1339,7 +1341,7 @@ with check("gradients, a batch of one, also with an empty row: results' slopes",
         where = "nothing is hidden" if mask is everything else "query 2 may attend to nothing"
         message = (
             f"Two calls with the same arguments ({where}) differ, so that the results have no "
-            "slope. For one: is something random, or kept from a call before?"
+            "slope. Check first: is something random, or kept from a call before?"
         )
         if not np.isnan(calls).all():
             close, name = {"rtol": 1e-9, "atol": 1e-9}, "a weighted sum of the results"
@@ -1349,7 +1351,8 @@ with check("gradients, a batch of one, also with an empty row: results' slopes",
             message = (
                 f"The gradient of {name} ({where}), along a random direction, should be finite and "
                 "the slope of your own results: how much they change with a small step that way. "
-                "(None: no gradient arrives.) For one: is something detached, or changed in place?"
+                "(None: no gradient arrives.) Check first: is something detached, or changed in "
+                "place?"
             )
             what = f"the gradient of {name}, along a direction,"
             close, by = {"rtol": 1e-5, "atol": 1e-6}, "by small steps that way"
@@ -1391,7 +1394,7 @@ for d_model, num_heads in ((12, 3), (8, 8), (6, 1)):
         for what in ("weight", "bias"):
             message = (
                 f"named_parameters() of the layer should tell of {name}.{what}, a parameter of its "
-                "own. For one: do two parts share one?"
+                "own. Check first: do two parts share one?"
             )
             assert_equal(f"{name}.{what}" in names, True, message)
 ### END HIDDEN TESTS
@@ -1746,8 +1749,8 @@ for lead_q, lead_k, num_heads, shape in cases:
     mask[..., 1], mask[..., 3] = True, False
     message = (
         f"query of shape {tuple(query.shape)}, {num_heads} heads, mask of shape {shape}: this mask "
-        "has no head axis and serves every head. {} For one: where is a new axis inserted in the "
-        "mask, and when?"
+        "has no head axis and serves every head. {} Check first: where is a new axis inserted in "
+        "the mask, and when?"
     )
     drawn.append((parts, num_heads, query, key, mask, message))
 cases = [  # equal lengths, and more leading axes; n_q = n_k = 4
@@ -2090,7 +2093,7 @@ for which, points, given, out, wei in (
                 one,
                 other,
                 f"The gradient of {name} through {which}, should be that of torch's attention with "
-                "the same numbers, and finite. For one: is something detached?",
+                "the same numbers, and finite. Check first: is something detached?",
                 name=f"the gradient of {name}",
                 rtol=1e-4,
                 atol=1e-4,
@@ -2153,19 +2156,19 @@ for name, now, before in zip(("query", "key", "value", "mask"), after, given, st
     message = f"{name} was changed by the call."
     assert_equal(now, before, message, name=name, against="before the call")
 message = (
-    "The same call with a mask, twice in a row, should give the same result. For one: is there "
+    "The same call with a mask, twice in a row, should give the same result. Check first: is there "
     "dropout, or a stored state?"
 )
 assert_equal(second[0], first[0], message, name="output", against="in the first call")
 assert_equal(second[1], first[1], message, name="weights", against="in the first call")
 message = (
-    "A call without a mask should give the same before and after calls with a mask. For one: is "
-    "anything kept?"
+    "A call without a mask should give the same before and after calls with a mask. Check first: "
+    "is anything kept?"
 )
 assert_equal(unmasked[1], unmasked[0], message, name="output", against="before those calls")
 message = (
     "The same keys, values and columns of the mask in another order should give the same, in "
-    "float64 to ten digits. For one: is something computed in float32 on the way?"
+    "float64 to ten digits. Check first: is something computed in float32 on the way?"
 )
 # The same keys in another order give the same output. In float32 the last digits would change.
 order = [3, 0, 4, 2, 1]
@@ -2231,8 +2234,8 @@ square[:, 0] = True
 pairs, flow = after_new_parameters(seed, query.clone(), square.clone())
 for when, (found, fresh) in pairs.items():
     message = (
-        f"A layer {when} should give what a new layer with the same parameters gives. For one: is "
-        "something kept from an earlier call?"
+        f"A layer {when} should give what a new layer with the same parameters gives. Check first: "
+        "is something kept from an earlier call?"
     )
     for place, name in ((1, "weights"), (0, "output")):
         wanted = fresh[place].detach()
@@ -2541,7 +2544,7 @@ with check("builtin unchanged, and no memory shared", points=0.5, side=True):
     assert_equal(kept, given, "builtin was changed. Its weights are read, not written.")
     message = (
         "Your layer should give the same before and after builtin's parameters become 0. "
-        "For one: were the numbers copied, or are they shared?"
+        "Check first: were the numbers copied, or are they shared?"
     )
     assert_close(second, first, message, name="the output", against="before they became 0")
     message = "The output of your loaded layer is not the same number everywhere."
@@ -2781,14 +2784,14 @@ for bias in (True, False):
         assert_equal(nothing, True, "Change attention in place and return nothing.")
     before, output, after = after_changing_the_other(seed, state, settings, query)
     message = (
-        "Your layer should give the same before and after builtin's parameters become 0. For one: "
-        "were the numbers copied, or are they shared?"
+        "Your layer should give the same before and after builtin's parameters become 0. Check "
+        "first: were the numbers copied, or are they shared?"
     )
     assert_close(output, before, message, name="output", against="before they became 0")
     message = "After loading, and whatever becomes of builtin then, your layer gives what builtin gave."
     assert_close(output, expected, message, name="output")
     message = (
-        "builtin should keep its numbers when those of your layer become 0. For one: were they "
+        "builtin should keep its numbers when those of your layer become 0. Check first: were they "
         "copied, or are they shared?"
     )
     assert_equal(after, state, message, name="builtin's weights")
@@ -3034,7 +3037,7 @@ assert_equal(sizes, (12, 36), "d_model = 12: an nn.Linear(12, 36).", name="in an
 expected = [F.linear(x, weight, bias) for weight, bias in zip(weights, biases, strict=True)]
 message = (
     "The output is cut into three along the last axis: part {} should be {}(x), with its weights and its "
-    "bias. For one: in which order do the three lie?"
+    "bias. Check first: in which order do the three lie?"
 )
 near = {"rtol": 1e-5, "atol": 1e-5}
 with check("part 0 of the output is W_q(x)", points=0.75):
@@ -3510,7 +3513,7 @@ with check("right layers, and texts that attend to each other", points=1):
     expected["all texts as one, and a reshape"] = True
     message = (
         "A right layer keeps the texts of a batch apart: False. The others make one long text of "
-        "them: True. Each verdict is a Python bool. For one: what does a layer give for a text "
+        "them: True. Each verdict is a Python bool. Check first: what does a layer give for a text "
         "when it is alone, and would it give this beside other texts than its own copies?"
     )
     assert_equal(found, expected, message, name="your verdicts")
@@ -3617,12 +3620,12 @@ with check("right layers, and layers broken in the order", points=1):
         for d_model, num_heads in ((12, 3), (8, 4)):
             message = (
                 f"{num_heads} heads, {kind}: this layer mixes rows, and the Python bool True is "
-                "asked for. For one: in which orders do you show it the words?"
+                "asked for. Check first: in which orders do you show it the words?"
             )
             assert_equal(judged(kind, d_model, num_heads, next(seeds)), True, message, name="the verdict")
     message = (
-        "A right layer mixes nothing: the Python bool False is asked for, whatever its sizes. For "
-        "one: does rounding count?"
+        "A right layer mixes nothing: the Python bool False is asked for, whatever its sizes. Check "
+        "first: does rounding count?"
     )
     for d_model, num_heads in ((12, 3), (12, 1), (8, 4), (6, 2)):
         assert_equal(judged("right", d_model, num_heads, next(seeds)), False, message, name="the verdict")
@@ -3636,8 +3639,8 @@ with check("right layers and broken ones, of many sizes", points=1):
             )
             assert_equal(judged(kind, d_model, num_heads, next(seeds)), True, message, name="the verdict")
     message = (
-        "A right layer mixes nothing: the Python bool False is asked for, whatever its sizes. For "
-        "one: does rounding count?"
+        "A right layer mixes nothing: the Python bool False is asked for, whatever its sizes. Check "
+        "first: does rounding count?"
     )
     for d_model, num_heads in ((12, 2), (4, 4), (6, 3)):
         assert_equal(judged("right", d_model, num_heads, next(seeds)), False, message, name="the verdict")
@@ -3882,7 +3885,7 @@ def zero_is_right(h):
     message = (
         f"12 features, 3 heads: while head {h} is away, features {4 * h} to {4 * h + 3} of the "
         "joined heads contribute nothing to the output, and all others, and the bias of W_o, what "
-        "they always do. For one: which part of W_o is multiplied by them?"
+        "they always do. Check first: which part of W_o is multiplied by them?"
     )
     assert_close(found[h], expected, message, name=f"the output without head {h}")
 
@@ -4155,7 +4158,7 @@ for (means, training), frozen in [(mode, how) for how in (False, True) for mode 
             f"{'' if fails_at is None else ', also when measure raises an error'}: "
         )
         expected = numbers["W_o.weight"].sum(dim=1) + numbers["W_o.bias"]
-        message = kept + "W_o gives the output that its weight and bias make. For one: is a hook left?"
+        message = kept + "W_o gives the output that its weight and bias make. Check first: is a hook left?"
         assert_close(output, expected.expand(2, 6), message, name="the output of W_o")
         message = kept + f"it should be in {'training' if training else 'evaluation'} mode, as it was."
         assert_equal(mode, training, message, name="layer.training")

@@ -246,16 +246,16 @@ with check("no word sees a later one", points=0.5):
     assert_close(
         allowed() & later,
         np.zeros((4, 4), dtype=bool),
-        "No word may see a later one: right of the diagonal nothing should be True. For one: is "
-        "each row a query (not each column), and is True 'may attend'?",
+        "No word may see a later one: right of the diagonal nothing should be True. Check first: "
+        "is each row a query (not each column), and is True 'may attend'?",
         name="what is allowed right of the diagonal",
     )
 with check("each word sees all earlier ones", points=0.5):
     assert_close(
         allowed() & earlier,
         earlier,
-        "A word should see every word before it: left of the diagonal all should be True. For one: "
-        "is each row a query (not each column)?",
+        "A word should see every word before it: left of the diagonal all should be True. Check "
+        "first: is each row a query (not each column)?",
         name="what is allowed left of the diagonal",
     )
 
@@ -281,16 +281,17 @@ with check("a new array each call, which may be written into", points=0.25, side
     assert_equal(
         may_be_written(4),
         True,
-        "Somebody may write into the mask, but yours can only be read. For one: is it a view that "
-        "repeats one piece of memory (broadcast_to, sliding_window_view)? Make an array of its "
-        "own.",
+        "Somebody may write into the mask, but yours can only be read. Check first: is it a view "
+        "that repeats one piece of memory (broadcast_to, sliding_window_view)? Make an array of "
+        "its own.",
         name="'the mask may be written into'",
     )
     assert_equal(
         after_writing(4, 3),
         (causal_mask(4), causal_mask(3)),
         "The next masks should be what they are when nobody has written into a mask. Here somebody "
-        "wrote False everywhere into an earlier one. For one: is a new array made in each call?",
+        "wrote False everywhere into an earlier one. Check first: is a new array made in each "
+        "call?",
         name="the next masks, of 4 and 3 words",
         against="with nothing written into a mask",
     )
@@ -371,7 +372,7 @@ def written_into(n, row, column):
 
 message = (
     "After the entry [1, 3] of a mask of 5 words is written into, it should be the only one that "
-    "differs from a mask of another call. For one: do entries, or masks, share memory?"
+    "differs from a mask of another call. Check first: do entries, or masks, share memory?"
 )
 found = np.asarray(written_into(5, 1, 3)) == np.asarray(causal_mask(5))
 expected = np.ones((5, 5), dtype=bool)
@@ -580,7 +581,7 @@ with check("torch as NumPy; the masks stay as they are", points=0.5):
         by_torch,
         torch.tensor(np.asarray(by_numpy)),
         "Torch tensors should be combined to a torch tensor of bool, with the values that your "
-        "function gives for NumPy arrays. For one: does each step work for tensors too?",
+        "function gives for NumPy arrays. Check first: does each step work for tensors too?",
         name="the combined mask",
         against="for NumPy arrays",
     )
@@ -688,8 +689,8 @@ with check("two masks", points=0.75):
     found = of_views(real.copy(), mask.copy())
     raises = found if isinstance(found, str) else "nothing"
     message += (
-        f" What your function raises: {raises}. For one: does each step take an array that is read "
-        "backwards? (torch makes no tensor of one.)"
+        f" What your function raises: {raises}. Check first: does each step take an array that is "
+        "read backwards? (torch makes no tensor of one.)"
     )
     assert_equal(raises, "nothing", message, name="what is raised")
     assert_close(found, expected, message, name="the combined mask")
@@ -701,8 +702,8 @@ with check("two masks", points=0.75):
     found = of_views(torch.tensor(real), torch.tensor(mask))
     raises = found if isinstance(found, str) else "nothing"
     message += (
-        f" What your function raises: {raises}. For one: does it write into a mask? (torch does "
-        "not let one write into an expanded tensor.)"
+        f" What your function raises: {raises}. Check first: does it write into a mask? (torch "
+        "does not let one write into an expanded tensor.)"
     )
     assert_equal(raises, "nothing", message, name="what is raised")
     assert_equal(found, expected, message, name="the combined mask")
@@ -711,7 +712,7 @@ with check("three masks and more", points=0.75):
         masks = masks_of(shapes, rng)
         message = (
             f"With masks of the shapes {shapes} a key should be attended only where all of them "
-            "allow it. For one: does every mask count, in any order?"
+            "allow it. Check first: does every mask count, in any order?"
         )
         expected = all_of(masks)
         found = combine_masks(*masks)
@@ -1224,8 +1225,8 @@ with check("layers that take float64 (n, d_model) alone, and views", points=0.5)
             "a view from its end": True,
         },
         "Two layers take nothing but float64 of shape (n, d_model), two may return a view of their "
-        "input; one of each leaks. For one: where you write into the array that you gave, a view "
-        "that you kept changes as well.",
+        "input; one of each leaks. Check first: where you write into the array that you gave, a "
+        "view that you kept changes as well.",
         name="your verdicts",
     )
 with check("one position, of five features or of one", points=0.5, side=True):
@@ -1236,14 +1237,14 @@ with check("one position, of five features or of one", points=0.5, side=True):
         name="your verdicts",
     )
 with check("a Python bool", points=0.25, side=True):
-    message = "The verdict should be a Python bool. For one: bool(...) makes one of NumPy's bool."
+    message = "The verdict should be a Python bool. Check first: bool(...) makes one of NumPy's bool."
     assert_equal(kinds(seed), ["builtins.bool"] * 2, message, name="the types of two verdicts")
 with check("the global random state", points=0.5, side=True):
     after, expected = random_states(5, 6)
     assert_equal(
         after,
         expected,
-        "The global random state was changed by the call. For one: is anything drawn or seeded "
+        "The global random state was changed by the call. Check first: is anything drawn or seeded "
         "with functions of np.random or torch, and not with rng's own methods?",
         name="the states of NumPy and torch",
     )
@@ -1434,8 +1435,8 @@ for n, d_model in ((6, 9), (8, 7)):
         expected,
         f"Layers with a norm, a mean, a sum, a difference or a product (n = {n}): 'layer norm over "
         "the features' and 'layer norm, then the mean so far' do not leak, the eleven others do. "
-        "For one: does your change survive whatever the layer does to a position by itself, is no "
-        "part of it cancelled, and do your inputs have both signs?"
+        "Check first: does your change survive whatever the layer does to a position by itself, is "
+        "no part of it cancelled, and do your inputs have both signs?"
         f"{others(found, expected)}",
         name="your verdicts",
     )
@@ -1488,8 +1489,9 @@ for n, d_model, part in parts:
         expected,
         f"In each of these layers one position reads one other (its features {part[0]} to "
         f"{part[1] - 1}), and all others read themselves; n = {n}. It leaks where the position "
-        "that is read is the later one, and only there. For one: is every later position changed, "
-        f"in all its features, and every earlier output compared?{others(found, expected)}",
+        "that is read is the later one, and only there. Check first: is every later position "
+        "changed, in all its features, and every earlier output "
+        f"compared?{others(found, expected)}",
         name="your verdicts",
     )
 ### END HIDDEN TESTS
@@ -1559,17 +1561,17 @@ for n, d_model in ((4, 40), (7, 60)):
         found,
         expected,
         f"Small leaks (True), and noise below 1e-10 or none (False), n = {n}, d_model = {d_model}. "
-        "For one: is your tolerance large next to rounding and small next to a leak, also where "
-        "the outputs are large, and is it a difference that you compare with it, or its square, or "
-        "a mean?"
+        "Check first: is your tolerance large next to rounding and small next to a leak, also "
+        "where the outputs are large, and is it a difference that you compare with it, or its "
+        "square, or a mean?"
         f"{others(found, expected)}",
         name="your verdicts",
     )
 message = (
     "A small leak in a long and wide text, n = 24, d_model = 128: six features of position 22 read "
     "position 23 and move by some 1e-3, and no other output reads another position. That is a "
-    "leak, True. For one: is every position changed, up to the last one, and is a single number "
-    "that moves so far enough for your verdict?"
+    "leak, True. Check first: is every position changed, up to the last one, and is a single "
+    "number that moves so far enough for your verdict?"
 )
 assert_equal(said(verdict_on_six_numbers(24, 128, seed)), True, message, name="your verdict")
 ### END HIDDEN TESTS
@@ -1671,8 +1673,8 @@ with check("views", points=0.5):
     assert_equal(
         said(views(5, 8, seed)),
         [False, False, True, True],
-        "Four layers that may return a view of their input; the last two leak. For one: where you "
-        "write into the array that you gave, a view that you kept changes as well.",
+        "Four layers that may return a view of their input; the last two leak. Check first: where "
+        "you write into the array that you gave, a view that you kept changes as well.",
         name="your verdicts",
     )
 with check("one position, two positions, one feature", points=0.75):

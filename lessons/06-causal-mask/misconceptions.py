@@ -628,15 +628,16 @@ with exercise("leaks_future"):
         "leak_coarse_tolerance",
         {"1e-8:": "1e-3:"},
         "A leak of a few 1e-4 passes: what you compare with your tolerance is not above it there. "
-        "For one: is the tolerance too large for the change that you make, or is the difference "
-        "squared or averaged first? In float64 rounding is near 1e-16: there is much room below.",
+        "Check first: is the tolerance too large for the change that you make, or is the "
+        "difference squared or averaged first? In float64 rounding is near 1e-16: there is much "
+        "room below.",
     )
 
     wrong(
         "leak_very_coarse_tolerance",
         {"1e-8:": "1e-2:"},
         "Leaks of a few 1e-3 pass: what you compare with your tolerance is not above it there. "
-        "For one: is the tolerance far too large for the change that you make, or is the "
+        "Check first: is the tolerance far too large for the change that you make, or is the "
         "difference squared or averaged first? In float64 rounding is near 1e-16: there is much "
         "room below.",
     )

@@ -387,8 +387,8 @@ with check("row 0: sines and cosines take turns", points=0.5):
         four_columns()[0],
         np.array([0.0, 1.0, 0.0, 1.0]),
         "Row 0 is position 0: every sine is 0 and every cosine is 1, and they take turns: sin, "
-        "cos, sin, cos. For one: does your first position have the number 0, and do the two kinds "
-        "alternate?",
+        "cos, sin, cos. Check first: does your first position have the number 0, and do the two "
+        "kinds alternate?",
         name="row 0",
         rtol=1e-4,
         atol=1e-6,
@@ -410,8 +410,8 @@ with check("the second pair of columns", points=0.5):
         "With d_model = 4 the second pair of columns (i = 1) has the exponent 2i/d_model = 2/4, "
         "so its angle is pos / 100, in sine and cosine: sin 0.5 and cos 0.5 at position 50. An angle "
         "of pos / 10000 can come from an exponent that is doubled, and one of pos / 10 from one "
-        "that is halved. For one: is each pair a sine and a cosine of one angle, or does the exponent "
-        "count columns in place of pairs?",
+        "that is halved. Check first: is each pair a sine and a cosine of one angle, or does the "
+        "exponent count columns in place of pairs?",
         name="row 50, columns 2 and 3",
         rtol=1e-4,
         atol=1e-6,
@@ -484,8 +484,8 @@ def encoding_of(seq_len, d_model):
     if np.shape(encoding)[:1] in [(rows,) for rows in earlier]:
         message += (
             f" It has as many rows as were asked for in an earlier call, "
-            f"sinusoidal_positional_encoding({len(encoding)}, {d_model}). For one: is something "
-            "kept from call to call, and does it fit each later call?"
+            f"sinusoidal_positional_encoding({len(encoding)}, {d_model}). Check first: is "
+            "something kept from call to call, and does it fit each later call?"
         )
     earlier.append(seq_len)
     assert_equal(np.shape(encoding), (seq_len, d_model), message, name="the shape")
@@ -522,8 +522,8 @@ with check("all values", points=0.75):
         encoding = encoding_of(seq_len, d_model)
         message = (
             f"seq_len = {seq_len}, d_model = {d_model}: each value should be that of the formula, "
-            "in its row and column. For one: is position 0 computed as all others, and which exponent "
-            "does the pair of columns 2i, 2i+1 have?"
+            "in its row and column. Check first: is position 0 computed as all others, and which "
+            "exponent does the pair of columns 2i, 2i+1 have?"
         )
         assert_close(encoding, expected_encoding(seq_len, d_model), message, **near)
     for seq_len, d_model in ((7, 600), (5300, 4)):
@@ -577,8 +577,8 @@ def encoding_of(seq_len, d_model):
     if np.shape(encoding)[:1] in [(rows,) for rows in earlier]:
         message += (
             f" It has as many rows as were asked for in an earlier call, "
-            f"sinusoidal_positional_encoding({len(encoding)}, {d_model}). For one: is something "
-            "kept from call to call, and does it fit each later call?"
+            f"sinusoidal_positional_encoding({len(encoding)}, {d_model}). Check first: is "
+            "something kept from call to call, and does it fit each later call?"
         )
     earlier.append(seq_len)
     assert_equal(np.shape(encoding), (seq_len, d_model), message, name="the shape")
@@ -664,8 +664,8 @@ name = "the sines of a later row"
 assert_close(sines[middle + 703], together, message, name=name, against=both, **nine)
 message = (
     f"Position {2 * middle - 1}: each pair of columns should have turned {2 * middle - 1} times as "
-    "far as at position 1, to 9 digits. For one: is a number on the way too short, such as a 2 pi "
-    "of few digits?"
+    "far as at position 1, to 9 digits. Check first: is a number on the way too short, such as a 2 "
+    "pi of few digits?"
 )
 last = np.stack([sines[2 * middle - 1], cosines[2 * middle - 1]])
 turned = (cosines[1] + 1j * sines[1]) ** (2 * middle - 1)
@@ -690,8 +690,8 @@ def around_writing(seq_len, d_model):
 before, after = around_writing(9, 12)
 message = (
     "sinusoidal_positional_encoding(9, 12), called again after somebody wrote 7 everywhere into the "
-    "result of the first call: the same numbers as in the first call. For one: is a new array made "
-    "in each call?"
+    "result of the first call: the same numbers as in the first call. Check first: is a new array "
+    "made in each call?"
 )
 name = "the second result"
 assert_close(after, before, message, name=name, against="in the first, before it was written into")
@@ -1071,7 +1071,7 @@ def matrix_of(offset, d_model):
     if offset and "int" in str(getattr(matrix, "dtype", "")):
         message = (
             f"shift_matrix({offset}, {d_model}) holds whole numbers (an integer dtype). M should "
-            "be a NumPy float64 array, for its sines and cosines. For one: does it begin as an "
+            "be a NumPy float64 array, for its sines and cosines. Check first: does it begin as an "
             "array of whole numbers? What is written into such an array is cut to whole numbers."
         )
         assert_equal(str(matrix.dtype), "float64", message, name="the dtype of the matrix")
@@ -1097,8 +1097,9 @@ with check("four columns", points=0.5):
     assert_close(
         matrix_of(5, 4) @ at_2,
         at_7,
-        "With d_model = 4 and offset 5, position 2 should move to position 7. For one: does each "
-        "pair of columns have a turn of its own, and are sine and cosine of a pair neighbours?",
+        "With d_model = 4 and offset 5, position 2 should move to position 7. Check first: does "
+        "each pair of columns have a turn of its own, and are sine and cosine of a pair "
+        "neighbours?",
         name="shift_matrix(5, 4) @ PE[2]",
     )
 with check("there and back, and an offset of 0", points=0.5):
@@ -1153,7 +1154,7 @@ def matrix_of(offset, d_model):
     if offset and "int" in str(getattr(matrix, "dtype", "")):
         message = (
             f"shift_matrix({offset}, {d_model}) holds whole numbers (an integer dtype). M should "
-            "be a NumPy float64 array, for its sines and cosines. For one: does it begin as an "
+            "be a NumPy float64 array, for its sines and cosines. Check first: does it begin as an "
             "array of whole numbers? What is written into such an array is cut to whole numbers."
         )
         assert_equal(str(matrix.dtype), "float64", message, name="the dtype of the matrix")
@@ -1169,9 +1170,9 @@ def compare(d_model):
         matrix = matrix_of(offset, d_model)
         message = (
             f"offset = {offset}, d_model = {d_model}: M @ PE[pos] should be PE[pos + offset] for "
-            "every position, also for large ones and in every pair of columns. For one: is M fitted "
-            "to rows of PE, or solved for? Slow pairs hardly change from row to row there, and "
-            "rounding decides. Or has a pair a turn that is not its own for this d_model?"
+            "every position, also for large ones and in every pair of columns. Check first: is M "
+            "fitted to rows of PE, or solved for? Slow pairs hardly change from row to row there, "
+            "and rounding decides. Or has a pair a turn that is not its own for this d_model?"
         )
         moved = np.array([matrix @ row for row in encoding_at(positions, d_model)])
         expected = encoding_at(positions + offset, d_model)
@@ -1239,7 +1240,7 @@ def matrix_of(offset, d_model):
     if offset and "int" in str(getattr(matrix, "dtype", "")):
         message = (
             f"shift_matrix({offset}, {d_model}) holds whole numbers (an integer dtype). M should "
-            "be a NumPy float64 array, for its sines and cosines. For one: does it begin as an "
+            "be a NumPy float64 array, for its sines and cosines. Check first: does it begin as an "
             "array of whole numbers? What is written into such an array is cut to whole numbers."
         )
         assert_equal(str(matrix.dtype), "float64", message, name="the dtype of the matrix")
@@ -1259,9 +1260,9 @@ for d_model in (4, 6, 16):
         assert_equal(moved, True, message, name="'something moves, and all is finite'")
         message = (
             f"d_model = {d_model}: a shift by {offset} and then one by {-offset}, of any vector "
-            "(also of one that is no row of PE), should give that vector again. For one: is M fitted "
-            "to rows of PE, or solved for, so that rounding decides, or does the sign of offset "
-            "count for nothing?"
+            "(also of one that is no row of PE), should give that vector again. Check first: is M "
+            "fitted to rows of PE, or solved for, so that rounding decides, or does the sign of "
+            "offset count for nothing?"
         )
         assert_close(matrix_of(-offset, d_model) @ there, start, message, name="there and back")
     message = "An offset of 0 moves nothing: the matrix is the identity."
@@ -1482,7 +1483,7 @@ with check("X and the first position vectors are added, in each call and mode", 
         torch.stack(calls_in_a_row(X)),
         torch.zeros(8, 1, 5, 4),
         "Nine calls in a row, with the same X and in training mode, should add the same vectors. "
-        "For one: is something drawn at random in forward?",
+        "Check first: is something drawn at random in forward?",
         name="what later calls add beyond the first",
     )
     for shape in ((1, 5, 4), (2, 5, 4)):  # (batch, n, d_model)
@@ -1491,8 +1492,8 @@ with check("X and the first position vectors are added, in each call and mode", 
             what_is_added(vectors, X),
             vectors[: shape[-2]].expand(shape),
             f"X has the shape {shape}: the output minus X should be the first {shape[-2]} of the "
-            "position vectors, the same for every text. For one: is anything scaled, dropped or "
-            "normalised? Do the positions run along axis -2?",
+            "position vectors, the same for every text. Check first: is anything scaled, dropped "
+            "or normalised? Do the positions run along axis -2?",
             name="the output minus X",
         )
         assert_close(
@@ -1673,14 +1674,14 @@ assert_equal(
     distinct >= max_len * d_model - 1,  # two equal ones may be chance
     True,
     f"Different start values among the {max_len * d_model}: {distinct}. They should be random "
-    "numbers, each drawn by itself. For one: does a row, or a part of one, begin with one number "
-    "throughout, or with the numbers of another row?",
+    "numbers, each drawn by itself. Check first: does a row, or a part of one, begin with one "
+    "number throughout, or with the numbers of another row?",
 )
 assert_equal(
     bool((first[0] == second[0]).any()),
     False,
-    "No start value should be the same in two modules. For one: is a seed set inside, or are some "
-    "of them no random numbers?",
+    "No start value should be the same in two modules. Check first: is a seed set inside, or are "
+    "some of them no random numbers?",
 )
 ### END HIDDEN TESTS
 
@@ -1707,8 +1708,8 @@ assert_close(of_X, upstream, message, name="the gradient of X")
 expected = torch.cat([upstream.sum(dim=0), torch.zeros(3, 4)])
 message = (
     "Each position vector should collect the gradients of its position from all texts, here six: "
-    "their sum. The vectors of unused positions should get 0. For one: is the parameter detached, "
-    "or left out, or one of its rows, or is the sum divided by something?"
+    "their sum. The vectors of unused positions should get 0. Check first: is the parameter "
+    "detached, or left out, or one of its rows, or is the sum divided by something?"
 )
 assert_equal(len(of_vectors), 1, "There should be one parameter.", name="the number of parameters")
 assert_close(of_vectors[0], expected, message, name="the gradient of the parameter")
@@ -1820,7 +1821,7 @@ for dtype in (torch.float32, torch.float64):
         "digits of X's dtype. "
     )
     name = "the output in training mode"
-    assert_close(training, expected, message + "For one: is there dropout?", name=name)
+    assert_close(training, expected, message + "Check first: is there dropout?", name=name)
     name = "the output in evaluation mode"
     assert_close(evaluation, expected, message, name=name, precise=True)
     assert_equal(after, X, "X was changed by the call. Make a new tensor.", name="X")
@@ -1856,8 +1857,8 @@ values = torch.tensor(rng.normal(size=(9, 30)))
 X = torch.tensor(rng.normal(size=(2, 6, 30)))
 message = (
     "A layer made float64 by layer.double(), whose parameter then gets numbers with all digits of "
-    "float64, and X in float64: the output should be X + the position vectors to ten digits. For "
-    "one: does anything become float32 on the way?"
+    "float64, and X in float64: the output should be X + the position vectors to ten digits. Check "
+    "first: does anything become float32 on the way?"
 )
 name = "the output in {} mode".format
 for found, mode in zip(in_float64(values, X), ("training", "evaluation"), strict=False):
@@ -1871,7 +1872,7 @@ for training in (True, False):
     message = (
         "The parameter, of shape (9, 4), holds numbers of some tens, X of shape (2, 6, 4) numbers of "
         f"order 1, {'training' if training else 'evaluation'} mode: the output should be X + the "
-        "first 6 rows as they stand there. For one: are long vectors made shorter?"
+        "first 6 rows as they stand there. Check first: are long vectors made shorter?"
     )
     assert_close(output, X + values.narrow(0, 0, 6), message, name="the output")
     message = "After this call the parameter should hold the numbers that it held before."
@@ -1881,8 +1882,8 @@ if of_new == "nothing":
     message = (
         "A layer with max_len = 9 is called under torch.inference_mode(), and then outside of it, as "
         "in training, both with X of shape (2, 6, 4): the second call should do what the first call of "
-        f"a new layer does, where nothing is raised. What is raised here: {raised}. For one: is "
-        "something that the first call made kept for later ones?"
+        f"a new layer does, where nothing is raised. What is raised here: {raised}. Check first: "
+        "is something that the first call made kept for later ones?"
     )
     assert_equal(raised, "nothing", message, name="what is raised")
     name = "the gradients of the parameters"
@@ -2444,7 +2445,7 @@ with check("one text", points=1):
     assert_close(
         mended_positions(X[:1].clone()) - X[:1],
         waves_of(5, 6)[None],
-        "One text of five words, (1, 5, 6): word t should get row t of the encoding. For one: "
+        "One text of five words, (1, 5, 6): word t should get row t of the encoding. Check first: "
         "which axis of X holds the positions?",
         name="what is added",
     )
@@ -2530,8 +2531,8 @@ def compare(X, max_len):
     raised, found, after = result_and_input(X.clone(), max_len)
     allowed = (
         f"X of shape {tuple(X.shape)}, float32, max_len = {max_len}: a text of {X.shape[-2]} words "
-        "is allowed, since max_len is not smaller. For one: has the table max_len rows, and are as "
-        "many of them taken as axis -2 of X has positions?"
+        "is allowed, since max_len is not smaller. Check first: has the table max_len rows, and "
+        "are as many of them taken as axis -2 of X has positions?"
     )
     assert_equal(raised, "nothing", allowed, name="the error that is raised")
     assert_close(found, expected, message, name="the result")
@@ -2578,8 +2579,8 @@ with check("gradients; float64, and late positions in float32, with all their di
     message = "X in float64, of shape (2, 5, 6), max_len = 512: no error is asked for."
     assert_equal(raised, "nothing", message, name="the error that is raised")
     message = (
-        "X in float64, of shape (2, 5, 6): the result is X plus the encoding, to ten digits. For "
-        "one: is what is added float64, also on the way?"
+        "X in float64, of shape (2, 5, 6): the result is X plus the encoding, to ten digits. Check "
+        "first: is what is added float64, also on the way?"
     )
     assert_close(found, X + waves_of(5, 6), message, rtol=1e-10, atol=1e-12, precise=True)
     message = "X of shape (2, 5, 6) whose numbers lie in memory in another order: the same result."
@@ -2609,7 +2610,7 @@ with check("gradients; float64, and late positions in float32, with all their di
     assert_close(found, expected, message, name="the result", rtol=1e-3, atol=1e-3)
     message = (
         "X of shape (2, 512, 6), float32: what is added should be the encoding to 1e-6, at late "
-        "positions too: float32 holds that much. For one: are positions and angles computed in "
+        "positions too: float32 holds that much. Check first: are positions and angles computed in "
         "float64, and is the sum of the two, or the table, the first thing that is float32?"
     )
     name = "the result"

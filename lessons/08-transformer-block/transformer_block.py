@@ -297,7 +297,8 @@ with check("two parameters: gamma, ones at the start, and beta, zeros", points=0
     assert_equal(
         sorted(parameters),
         ["beta", "gamma"],
-        "The layer has other parameters than gamma and beta. For one: is eps an nn.Parameter too?",
+        "The layer has other parameters than gamma and beta. Check first: is eps an nn.Parameter "
+        "too?",
         name="the names of all parameters",
     )
 with check("four words by hand, with eps = 2", points=1):
@@ -363,7 +364,7 @@ with check("gradients, also for equal features", points=0.5):
     of_x, of_parameters = gradients(x, direction)
     message = (
         "should get the gradient that it gets in torch's layer, a finite one, here where all "
-        "features of word 2 are equal. For one: is something detached?"
+        "features of word 2 are equal. Check first: is something detached?"
     )
     for found, leaf, name in zip([*of_parameters, of_x], (*leaves[1:], leaves[0]),
                                  ("gamma", "beta", "x"), strict=True):  # fmt: skip
@@ -443,8 +444,8 @@ with check("far features as near; later calls as new layers", points=0.25, side=
     far = 3e7 + torch.tensor(rng.normal(size=(2, 4, 6)))
     message = (
         "Features near 30,000,000 that differ by about 1, in float64: the result should be that of "
-        "the same features near 0. For one: does the mean go before the squares are taken, and does "
-        "all stay in float64?"
+        "the same features near 0. Check first: does the mean go before the squares are taken, and "
+        "does all stay in float64?"
     )
     expected = normalise(gamma, beta, far - 3e7)
     near_0 = "for the features near 0"
@@ -481,8 +482,8 @@ with check("as torch's layer: several eps, shapes and kinds of features", points
         assert_close(
             normalise(gamma, beta, noise, eps),
             F.layer_norm(noise, (6,), gamma, beta, eps),
-            f"With eps = {eps} the result should be that of torch's layer. For one: is eps used as "
-            "it is given, and added to the variance, inside the root?",
+            f"With eps = {eps} the result should be that of torch's layer. Check first: is eps "
+            "used as it is given, and added to the variance, inside the root?",
         )
     assert_close(
         normalise(gamma, beta, noise, 0.5, False),
@@ -535,7 +536,7 @@ with check("small features: eps counts; left out as 1e-5, 0 as 1e-12", points=0.
         normalise(gamma, beta, 3e-3 * noise, 0.0),
         normalise(gamma, beta, 3e-3 * noise, 1e-12),
         "eps = 0 is an eps as any other: the result should be that of eps = 1e-12, up to rounding. "
-        "For one: is 0 taken for an eps that is not given?",
+        "Check first: is 0 taken for an eps that is not given?",
         against="with eps = 1e-12",
         rtol=1e-4,
         atol=1e-4,
@@ -686,8 +687,8 @@ with check("each text as alone; x kept; later, copied, both modes: the same", po
     raised, found, expected = of_a_copy(x)
     message = (
         "A layer is called with an x that requires a gradient, and then copied by copy.deepcopy: the "
-        f"copy should give what the layer gives. What is raised: {raised}. For one: is something "
-        "that is computed in a call kept in the layer?"
+        f"copy should give what the layer gives. What is raised: {raised}. Check first: is "
+        "something that is computed in a call kept in the layer?"
     )
     assert_equal(raised, "nothing", message, name="what is raised")
     assert_close(found, expected, message, name="the copy's result", against="from the layer")
@@ -697,7 +698,7 @@ with check("float64; the same with 100 added to all features", points=0.25, side
     assert_close(plain, plain.double(), message, precise=True, against="in the dtype asked for")
     message = (
         "100 was added to every feature, in float64: the result should stay as it is, to seven "
-        "digits. For one: is anything float32 on the way? A mean near 100 then keeps too few "
+        "digits. Check first: is anything float32 on the way? A mean near 100 then keeps too few "
         "digits."
     )
     assert_close(far, plain, message, precise=True, against="without the 100")
@@ -892,7 +893,7 @@ with check("which get a gradient; that of linear2's bias", points=0.25):
     found = gradients(10 * three, torch.ones(3, 2))
     message = (
         "x and the four parameters of linear1 and linear2, and no others, should get a gradient. "
-        "For one: is something detached?"
+        "Check first: is something detached?"
     )
     reached = {name: gradient is not None for name, gradient in found.items()}
     assert_equal(reached, dict.fromkeys(["x", *shapes], True), message, name="which get one")
@@ -1107,16 +1108,16 @@ for training in (True, False):
     for name, leaf in leaves.items():
         message = (
             f"The gradient of {name}{'' if training else ', in evaluation mode,'} should be the "
-            "one that torch's linear layers and ReLU give. For one: is something detached, or is a "
-            "slope another than ReLU's, which is 0 or 1?"
+            "one that torch's linear layers and ReLU give. Check first: is something detached, or "
+            "is a slope another than ReLU's, which is 0 or 1?"
         )
         assert_close(found[name], leaf.grad, message, name=f"the gradient of {name}")
 found = gradients(parameters, x, direction, True, False)
 for name in parameters:
     message = (
         f"x itself requires no gradient here, as vectors that are not trained: the gradient of {name} "
-        "should be the one that it has where x requires one. For one: does what records the gradients "
-        "depend on x?"
+        "should be the one that it has where x requires one. Check first: does what records the "
+        "gradients depend on x?"
     )
     assert_close(found[name], leaves[name].grad, message, name=f"the gradient of {name}")
 ### END HIDDEN TESTS
@@ -1340,9 +1341,9 @@ def check_output(norm_first, kind):
     assert_close(
         found,
         expected,
-        f"{kind}: the output should be that of torch's block, and of the formula above. For one: "
-        "are LayerNorm and FeedForward right, have the norms an eps of 1e-5, what goes into each "
-        "part, what is added to what, and where do the norms stand?",
+        f"{kind}: the output should be that of torch's block, and of the formula above. Check "
+        "first: are LayerNorm and FeedForward right, have the norms an eps of 1e-5, what goes into "
+        "each part, what is added to what, and where do the norms stand?",
         name="the output",
     )
 
@@ -1384,8 +1385,8 @@ with check("causal mask: as in shorter texts; nothing to see: weights 0", points
                 output[:, length - 1],
                 short[:, -1],
                 f"norm_first={norm_first}: a word that may not see the later ones should come out "
-                "as the last word of a text that ends with it. For one: does the attention get the "
-                "mask?",
+                "as the last word of a text that ends with it. Check first: does the attention get "
+                "the mask?",
                 name=f"the output of word {length - 1}",
                 against="in the text that ends there",
             )
@@ -1436,7 +1437,7 @@ with check("gradients reach x and all parameters, through both results", points=
         of_x, names = reached(norm_first, x)
         message = (
             f"norm_first={norm_first}: a gradient, not 0, should flow back to x through the output "
-            "and through the weights. For one: is something detached?"
+            "and through the weights. Check first: is something detached?"
         )
         flows = [isinstance(one, torch.Tensor) and bool(one.abs().max() > 0) for one in of_x]
         name = "'x gets one without NaN, not 0', from the output and from the weights,"
@@ -1683,8 +1684,8 @@ with check("post-norm is the default; both modes; precision; other parts", point
             assert_equal(str(found.dtype), "torch.float64", message + "float64 stays float64.")
         expected, _ = torchs_values(parameters, sizes[1], False, x)
         digits = message + (
-            "the output should be torch's, in float64 digit by digit. For one: is eps 1e-5, and "
-            "nothing float32?"
+            "the output should be torch's, in float64 digit by digit. Check first: is eps 1e-5, "
+            "and nothing float32?"
         )
         assert_close(trained[0], expected, digits, precise=True)
     _, sizes, x, parameters, message = cases[1]
@@ -1701,8 +1702,8 @@ with check("post-norm is the default; both modes; precision; other parts", point
             expected, _ = next(of_block)
             replaced = message + (
                 f"norm_first={norm_first}, after the block was made its {part} is replaced by that of "
-                "another block: the output should be that of a block with these parameters. For one: "
-                "does forward use the part that stands under this name when it is called?"
+                "another block: the output should be that of a block with these parameters. Check "
+                "first: does forward use the part that stands under this name when it is called?"
             )
             output = with_a_part_of_another(parameters, others, sizes, norm_first, part, x)
             new = "in a new block"
@@ -1858,8 +1859,8 @@ def values(norm_first):
             f"norm_first={norm_first}: the "
         )
         message = start + (
-            "weights should be torch's, those with which the attention makes the output. For one: "
-            "what does the attention get, x or a norm of it, and is its mask the one given?"
+            "weights should be torch's, those with which the attention makes the output. Check "
+            "first: what does the attention get, x or a norm of it, and is its mask the one given?"
         )
         assert_close(weights, expected_weights, message, name="the weights", **near)
         message = start + "output should be torch's."
@@ -1891,8 +1892,8 @@ def shapes(norm_first):
         message = (
             f"x of shape {tuple(text.shape)}, a mask of shape {tuple(mask.shape)}, "
             f"norm_first={norm_first}: the output should be that of your block with the same mask "
-            f"written with all its axes, {tuple(full.shape)}. For one: is the mask passed on to the "
-            "attention as it is?"
+            f"written with all its axes, {tuple(full.shape)}. Check first: is the mask passed on "
+            "to the attention as it is?"
         )
         expected, _ = next(of_block)
         refused, output = with_mask(norm_first, text, mask)
@@ -1900,7 +1901,7 @@ def shapes(norm_first):
             f"x of shape {tuple(text.shape)}, a mask of shape {tuple(mask.shape)}, "
             f"norm_first={norm_first}: this mask is allowed, as in the attention of lesson 5. Your "
             f"block raises {refused} here, and takes the same mask with all its axes written, "
-            f"{tuple(full.shape)}. For one: is the mask passed on to the attention as it is?"
+            f"{tuple(full.shape)}. Check first: is the mask passed on to the attention as it is?"
         )
         assert_equal(refused, "nothing", allowed, name="what is raised")
         plain, _ = next(of_block)
@@ -2103,7 +2104,7 @@ def as_it_changes(norm_first, mask, what):
         np.array(slopes),
         f"norm_first={norm_first}, {what}: the gradients should say how your own results change "
         "when x or a parameter moves a little. They should flow from output and weights to x and "
-        "to every parameter, and be finite. For one: is something detached?",
+        "to every parameter, and be finite. Check first: is something detached?",
         name="the gradients, along one direction each",
         against="by small steps",
         rtol=1e-3,
@@ -2126,8 +2127,8 @@ with check("as torch's, and one word with nothing to see", points=0.5):
             message = (
                 f"norm_first={norm_first}, one word with nothing to see: the gradient of {name} "
                 "should be that of torch's functions. It is that of one number, in which all of "
-                "the output and all of the weights are summed up, each times a factor of its own. For "
-                "one: are output and weights torch's themselves?"
+                "the output and all of the weights are summed up, each times a factor of its own. Check "
+                "first: are output and weights torch's themselves?"
             )
             assert_close(found[name], leaf.grad, message, name=f"the gradient of {name}",
                          rtol=1e-6, atol=1e-8)  # fmt: skip
@@ -3126,7 +3127,7 @@ with check("no word feels a later one", points=0.75):
         changed[:-1],
         found[:-1],
         "The last word was exchanged: the results of all words before it should stay as they are. "
-        "For one: over which axes does each norm take its mean, and what does the mask allow?",
+        "Check first: over which axes does each norm take its mean, and what does the mask allow?",
         name="the results before the last word",
         against="with the old last word",
     )
@@ -3149,7 +3150,7 @@ with check("both norms, norm2's eps of 1e-3, and SideBySide", points=0.75):
         "A small text (features near 0.05, so that eps counts). Looked at is what all parts give "
         "together: attention and feed-forward side by side, as the friend had it; norm1, an ordinary "
         "layer norm over the 16 features of a word, with an eps of 1e-5; norm2, the same with an eps "
-        "of 1e-3; the mask as the friend had it. For one: has each norm its own eps, norm2 the "
+        "of 1e-3; the mask as the friend had it. Check first: has each norm its own eps, norm2 the "
         "friend's?",
         name="the result",
         against="in torch, with your block's parameters",
@@ -3236,13 +3237,13 @@ for batch, n in ((2, 16), (1, 3), (16, 16), (2, 33), (3, 1), (5, 2)):
     raised, found, alone = batch_and_each(n, torch.tensor(rng.normal(size=(batch, n, 16))))
     message = (
         f"x of shape {(batch, n, 16)} with the mask of shape {(n, n)}: your block takes each of "
-        f"these texts alone, {(n, 16)}, with this mask, and raises {raised} for the batch. For "
-        "one: which axis of x is counted from the front?"
+        f"these texts alone, {(n, 16)}, with this mask, and raises {raised} for the batch. Check "
+        "first: which axis of x is counted from the front?"
     )
     assert_equal(raised, "nothing", message, name="what is raised")
     message = (
         f"A batch of shape {(batch, n, 16)}: each text should come out as the same block gives it "
-        "alone, without NaN. For one: over which axis does each norm take its mean?"
+        "alone, without NaN. Check first: over which axis does each norm take its mean?"
     )
     name = "the results of the batch"
     assert_close(found, torch.stack(alone), message, name=name, against="for each text alone")

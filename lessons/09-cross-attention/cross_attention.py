@@ -381,8 +381,8 @@ def compare(memory, self_mask, memory_mask, message):
     assert_equal(
         raised,
         "nothing",
-        f"forward stops with an error: x of shape (2, 4, 12), memory {tuple(memory.shape)}. For "
-        "one: does each attention get query, key, value, mask=mask, and is its pair taken apart?",
+        f"forward stops with an error: x of shape (2, 4, 12), memory {tuple(memory.shape)}. Check "
+        "first: does each attention get query, key, value, mask=mask, and is its pair taken apart?",
         name="the error",
     )
     how_many = len(both) if isinstance(both, (tuple, list)) else 1
@@ -432,8 +432,8 @@ with check("no masks", points=1.5):
 
 
 STOPS = (
-    "forward stops with an error. For one: does each attention get query, key, value, mask=mask, "
-    "and is its pair taken apart?"
+    "forward stops with an error. Check first: does each attention get query, key, value, "
+    "mask=mask, and is its pair taken apart?"
 )
 
 
@@ -476,7 +476,7 @@ with check("with a self_mask: as texts that end there, without one", points=0.5)
             short[0][:, -1],
             f"self_mask is a triangle: word {length - 1} may not see the later ones. It should "
             "come out as the last word of a text that ends with it, as your block gives that "
-            "without masks. For one: does self_mask reach the self-attention, and only it?",
+            "without masks. Check first: does self_mask reach the self-attention, and only it?",
             name=f"output of word {length - 1}",
             against="for the text that ends there",
         )
@@ -490,7 +490,7 @@ with check("with a memory_mask: as without the hidden position", points=0.5):
         masked[0],
         short[0],
         "memory_mask forbids every query the last position of memory: output should be the one "
-        "that your block gives for memory without that position, with no masks. For one: does "
+        "that your block gives for memory without that position, with no masks. Check first: does "
         "memory_mask reach the cross-attention, and only it?",
         name="output",
         against="for memory without that position",
@@ -582,7 +582,7 @@ with check("a gradient comes to x and memory through both results", points=0.25)
         reached(x, memory),
         [[True, True], [True, True]],
         "forward returns output and cross_weights. A gradient that is not 0 should come back to x "
-        "and to memory, through each of the two. For one: is something detached, or not used?",
+        "and to memory, through each of the two. Check first: is something detached, or not used?",
         name="[to x, to memory], through output and through cross_weights,",
     )
 checks_passed("DecoderBlock")
@@ -956,7 +956,7 @@ def decoded(message, *given):
     """What forward returns; that it stops with an error is told with the shapes."""
     found = decode(*given)
     stops = (
-        f"{message} forward stops with an error. For one: does each attention get query, key, "
+        f"{message} forward stops with an error. Check first: does each attention get query, key, "
         "value, mask=mask, and each mask as it is?"
     )
     raised = found if isinstance(found, str) else "nothing"
@@ -1695,8 +1695,8 @@ with check("the words, up to <end>", points=0.5):
     assert_equal(
         bare(written, 0, 1),
         [2, 3, 4, 5],
-        "The model says: el gato negro duerme <end>. The text stops at the first <end>. For one: is "
-        "the LARGEST logit taken?",
+        "The model says: el gato negro duerme <end>. The text stops at the first <end>. Check "
+        "first: is the LARGEST logit taken?",
         name="the tokens, without start and end,",
     )
 with check("the words as a list of Python ints, without start and end", points=0.5):
@@ -1945,7 +1945,7 @@ for text in ([3, 5], [], [7]):
     message = (
         f"A model that says {[*text, 0, 4]}, with max_len 9, start 18 and end_id = 0: end_id may be "
         f"any token, 0 too. The text should be {text}, and the longest prefix that the model is given "
-        f"should have {len(text) + 1} tokens. For one: is an end_id of 0 taken for none?"
+        f"should have {len(text) + 1} tokens. Check first: is an end_id of 0 taken for none?"
     )
     assert_equal(bare(found, 18, 0), text, message, name="the tokens, without start and end,")
     assert_equal(most, len(text) + 1, message, name="the length of the longest prefix")
@@ -1975,7 +1975,7 @@ for end_id in (-1, 20):
     text = [3, 19, 5, 0, 7, 19]
     message = (
         f"A model with a vocabulary of 20 tokens that says {text}, with max_len 6, start 18 and "
-        f"end_id = {end_id}, which is no token: all six should be written. For one: is end_id "
+        f"end_id = {end_id}, which is no token: all six should be written. Check first: is end_id "
         "taken as an index? At -1 stands the last logit."
     )
     found = bare(never_ended(text, end_id), 18)
@@ -2014,7 +2014,7 @@ for kind in ("numpy", "torch"):
     result, prefix = kinds(table, kind)
     message = (
         f"Logits from {kind}, max_len 4: the prefix that step gets, and the result, should be "
-        "lists of Python ints. For one: NumPy's integers and tensors are other kinds."
+        "lists of Python ints. Check first: NumPy's integers and tensors are other kinds."
     )
     prefix, result = ([kind, *sorted(set(items))] for kind, *items in (prefix, result))
     assert_equal(prefix, ["list", "int"], message, name="prefix: its type, its items' types")
@@ -2068,7 +2068,7 @@ def compare(kind):
         expected = np.argsort(table, axis=1)[:, -1].tolist()
         message = (
             f"{what} ({kind}), max_len 6: each of the 6 tokens should be the one with the largest "
-            "logit. For one: are the logits compared as they are, without rounding or overflow?"
+            "logit. Check first: are the logits compared as they are, without rounding or overflow?"
         )
         assert_equal(bare(found, 10, 11), expected, message)
         message = f"{what} ({kind}): the model's logits should be as before after the call."
@@ -2352,8 +2352,8 @@ def texts_of(sentences, kind, message):
         stops += f" It is a {raised}."
     if kind == "lists" and len(set(lengths)) > 1:
         stops += (
-            " Texts may be of different lengths, and each goes into the result as it is. For one: are "
-            "they made an array? Its rows would have to be equally long."
+            " Texts may be of different lengths, and each goes into the result as it is. Check "
+            "first: are they made an array? Its rows would have to be equally long."
         )
     assert_equal(raised, "nothing", stops, name="the error")
     return found
@@ -2810,8 +2810,8 @@ expected = [names[int(np.argsort(row)[-1])] for row in one_map]
 found = words_of(np.stack([one_map, one_map]), names)  # both heads alike
 message = (
     "Two heads, both alike, 60 rows: the position with the largest weight wins. Positions compete, "
-    "not words: a word that stands in the source three times has three weights there. For one: are "
-    "they added up, or does one of them stand for all?"
+    "not words: a word that stands in the source three times has three weights there. Check first: "
+    "are they added up, or does one of them stand for all?"
 )
 assert_equal(found, expected, message)
 one_word = words_of(np.full((2, 3, 4), 0.25), ["cat", "cat", "cat", "cat"])
@@ -2859,7 +2859,7 @@ for given in (weights, torch.tensor(weights)):
 gradient, requires = gradient_after(torch.tensor(weights))
 message = (
     "After the call the weights, a tensor with a graph, should have their values and still belong "
-    "to their graph, so that training can go on. For one: a method whose name ends in an "
+    "to their graph, so that training can go on. Check first: a method whose name ends in an "
     "underscore changes its tensor."
 )
 assert_close(gradient, torch.tensor(8.0 * weights), message, name="the gradient")
@@ -3379,7 +3379,7 @@ with check("hidden from the decoder", points=0.75):
         shares("decoder", nothing_mixed, own_place, [[0] * 4, [0] * 4, [2] * 4], reads=(2, 1, 0)),
         [0.0, 1.0, 0.0],
         "Target position t fetches source position t. Hidden are 0, 0 and 2, while 1, 2 and 3 "
-        "target tokens are read, 0 as the last: only the second word is still right. For one: "
+        "target tokens are read, 0 as the last: only the second word is still right. Check first: "
         "is it the last position whose logits you look at, whatever is read there?",
         name="the shares",
     )
@@ -3388,7 +3388,7 @@ with check("hidden from the decoder", points=0.75):
         [1.0, 1.0, 1.0],
         "Here the words were told to the last position inside the encoder. The decoder reads them "
         "there, so hiding their own positions from it changes nothing: all four texts stay right. "
-        "For one: does the encoder work as always?",
+        "Check first: does the encoder work as always?",
         name="the shares",
     )
     assert_equal(
@@ -3550,8 +3550,8 @@ def shares_are_right(where, place):
         if isinstance(found, float) and abs(found - expected) < 0.4 / batch:
             message += (
                 f" Your share is less than half a text away from it: it should be the number of "
-                f"those texts divided by {batch}. For one: is it rounded, or the mean of the shares "
-                "of several parts, which are not equally long?"
+                f"those texts divided by {batch}. Check first: is it rounded, or the mean of the "
+                "shares of several parts, which are not equally long?"
             )
         assert_close(found, expected, message, name="the share")
 
@@ -3624,7 +3624,7 @@ for where in ("decoder", "encoder"):
     message = 'where = "sideways": a ValueError, whose text names what was given, sideways.'
     assert_equal(names_it, True, message, name="'the text names it'")
     message = (
-        f'where = "{where}": torch should compute gradients after the call, as before. For one: a '
+        f'where = "{where}": torch should compute gradients after the call, as before. Check first: a '
         "with block, or a decorator, switches them off for a while only."
     )
     assert_equal(still_on, True, message, name="'gradients are on'")

@@ -636,8 +636,8 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
             """,
         },
         "A call leaves something for the next: the same x and memory, without masks, do not come "
-        "out as before once the block was called with masks or other lengths. For one: is a mask "
-        "kept on self?",
+        "out as before once the block was called with masks or other lengths. Check first: is a "
+        "mask kept on self?",
         seen="answers written by an adversary",
     )
 
@@ -679,8 +679,8 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
             """,
         },
         "A call leaves something for the next: after a call with another x and another memory of the "
-        "same shapes the first two no longer give what they gave. For one: is memory, or what comes "
-        "of it, kept on self?",
+        "same shapes the first two no longer give what they gave. Check first: is memory, or what "
+        "comes of it, kept on self?",
         seen="input gaps of the tests",
     )
 
@@ -1123,7 +1123,7 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
             "token == end_id": "token is end_id",
         },
         "With a vocabulary of some hundred tokens your text is not the model's, or does not end "
-        "where the model says the end. For one: two ints above 256 may be equal and not be the "
+        "where the model says the end. Check first: two ints above 256 may be equal and not be the "
         "same object.",
         seen="answers written by an adversary",
     )
@@ -1160,8 +1160,8 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
     wrong(
         "greedy_end_zero_is_none",
         {"if token == end_id:": "if end_id and token == end_id:"},
-        "With end_id = 0 your text does not end where the model says 0. For one: `if end_id` is false "
-        "for 0 too. Compare with end_id, whatever token it is.",
+        "With end_id = 0 your text does not end where the model says 0. Check first: `if end_id` "
+        "is false for 0 too. Compare with end_id, whatever token it is.",
         seen="answers written blind",
     )
 
@@ -1556,8 +1556,8 @@ with exercise("align", base=SHORT_ALIGN):
         {
             "array.mean(0).argmax(-1)": "array.mean(0).argmax(-1).astype(np.int8)",
         },
-        "In a source of 300 words later positions come out as others. For one: a type of eight bits "
-        "holds no number above 127. Any length is allowed.",
+        "In a source of 300 words later positions come out as others. Check first: a type of eight "
+        "bits holds no number above 127. Any length is allowed.",
         seen="input gaps of the tests",
     )
 

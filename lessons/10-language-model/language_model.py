@@ -273,7 +273,7 @@ with check("padding of any integers on the right, as each text alone", points=1)
     message = (
         "Logits of shape (4, 7, 5), tokens and keep of shape (4, 7): texts of 7, 2, 5 and 3 "
         "tokens, and behind them, where keep is False, -100, -1 or 1,000,000. No error should be "
-        "raised. For one: is an integer that is not kept taken as an index?"
+        "raised. Check first: is an integer that is not kept taken as an index?"
     )
     assert_equal(error, "none", message, name="the error")
     message = "The loss of one text, and of four with keep, should be a single number."
@@ -520,21 +520,21 @@ def compare(size, keep, what):
     loss, gradient, raised = loss_and_gradient(leaf.detach(), tokens, keep)
     message = (
         f"Logits in float64, three texts, {what} keep: backward from the loss should raise no "
-        "error. For one: is something changed in place after it was used?"
+        "error. Check first: is something changed in place after it was used?"
     )
     assert_equal(raised, "nothing", message, name="the error")
     message = (
         f"Logits of size {size:g} in float64, three texts of 6 tokens, {what} keep"
         f"{'' if keep is None else ' (6, 2 and 4 tokens are kept, padding on the right)'}: loss "
         "and gradient should be finite, and those of torch's cross_entropy over the predictions "
-        "whose target is kept. For one: is there a softmax, and then a logarithm? Is something "
+        "whose target is kept. Check first: is there a softmax, and then a logarithm? Is something "
         "detached?"
     )
     assert_close(gradient, leaf.grad, message, name="the gradient")
     assert_close(loss, expected.detach(), message, name="the loss")
     message = (
         f"Logits of size {size:g} in float64, three texts, {what} keep: loss and gradient should "
-        "be those of torch's cross_entropy to seven digits. For one: is something computed in "
+        "be those of torch's cross_entropy to seven digits. Check first: is something computed in "
         "float32?"
     )
     near = {"rtol": 1e-7, "atol": 1e-10, "precise": True}
@@ -775,8 +775,8 @@ with check("the first position", points=1):
         by_torch(sizes, parameters, tokens[:, :1]),
         "Two texts of one token: token vector plus position vector, the blocks one after another, "
         "final_norm, output, and no softmax. The logits should be those of torch's own functions "
-        "with the same parameters. For one: are the blocks pre-norm, and has the output a weight of "
-        "its own?",
+        "with the same parameters. Check first: are the blocks pre-norm, and has the output a "
+        "weight of its own?",
     )
 with check("all positions, causal", points=1.5):
     assert_close(
@@ -837,7 +837,7 @@ def compare(lead, n, sizes):
     message = (
         f"GPT{sizes} in float64: with tokens of shape {alone if raised != 'nothing' else '(..., n)'} "
         f"the call raised {raised}. Any number of leading axes is allowed, none too, and every length "
-        "up to max_len. For one: does a shape or a mask count on exactly one leading axis?"
+        "up to max_len. Check first: does a shape or a mask count on exactly one leading axis?"
     )
     assert_equal(raised, "nothing", message, name="the error")
     found, other = both
@@ -1405,8 +1405,8 @@ with check("a step that needs no clipping", points=1):
         one_step(parameters, tokens, None, 10 * norm)[1],
         plain,
         "Gradient descent on three texts, and the gradient's norm is below max_norm: each "
-        "parameter should move by minus rate times its gradient. For one: is the loss that of the "
-        "next token? Do zero_grad, backward and step come in this order?",
+        "parameter should move by minus rate times its gradient. Check first: is the loss that of "
+        "the next token? Do zero_grad, backward and step come in this order?",
         name="the parameters after the step",
         rtol=1e-4,
         atol=1e-5,
@@ -1457,7 +1457,7 @@ with check("old gradients as none, another text otherwise", points=1):
         one_step(parameters, tokens, old, 0.5 * norm)[1],
         fresh,
         "Gradients lay on the parameters before the call: the step should be the one that yours is "
-        "without them. For one: torch adds new gradients to old ones.",
+        "without them. Check first: torch adds new gradients to old ones.",
         name="the parameters after the step",
         against="without old gradients",
         rtol=1e-4,
@@ -1553,8 +1553,8 @@ for kind, lead, lengths, max_norm in cases:
         raised = losses if isinstance(losses, str) else "nothing"
         stops = (
             f"Four steps ({kind}), tokens of shape {tokens}, max_norm {max_norm}: training_step "
-            "stops with an error. The parameters of one layer have requires_grad False here. For "
-            "one: is their .grad used, which is None?"
+            "stops with an error. The parameters of one layer have requires_grad False here. Check "
+            "first: is their .grad used, which is None?"
         )
         assert_equal(raised, "nothing", stops, name="the error")
     attached = any(getattr(loss, "requires_grad", False) for loss in losses)
@@ -2074,8 +2074,8 @@ with check("top_k where logits hardly differ", points=0.25):
     for dtype, little in ((torch.float32, 1e-9), (torch.float64, 1e-18)):
         message = (
             f"Logits 0 and {little:g} in {str(dtype)[6:]}, top_k = 1: the larger logit stays, that "
-            "of token 1. For one: what is sorted? The two probabilities are rounded to the same "
-            "number."
+            "of token 1. Check first: what is sorted? The two probabilities are rounded to the "
+            "same number."
         )
         found = drawn(torch.tensor([0.0, little], dtype=dtype), top_k=1)
         assert_close(found, torch.tensor([0.0, 1.0]), message)
@@ -2088,8 +2088,8 @@ with check("top_p where logits are equal", points=0.25):
 with check("top_p = 1", points=0.25):
     for logits, full, _ in [*different, *equal]:
         message = (
-            f"top_p = 1 of {len(full)} tokens: all stay, as with the softmax. For one: is a sum "
-            "looked for that reaches 1, where rounding keeps it just below?"
+            f"top_p = 1 of {len(full)} tokens: all stay, as with the softmax. Check first: is a "
+            "sum looked for that reaches 1, where rounding keeps it just below?"
         )
         assert_close(drawn(logits, top_p=1.0), full, message)
 checks_passed("sampling_distribution")
@@ -2153,7 +2153,7 @@ with check("temperature, then one of the two", points=0.25):
         message = (
             f"Six tokens, temperature {temperature}, then top_k = 3; what stays is renormalised, "
             "which is division by its sum: two tokens that stay keep the ratio that they have after "
-            "the temperature. For one: does the temperature act once, also with top_k?"
+            "the temperature. Check first: does the temperature act once, also with top_k?"
         )
         assert_close(found, first(3, warm), message)
 with check("temperature, then top_k where logits are equal", points=0.25):
@@ -2314,7 +2314,7 @@ with check("large logits", points=0.25):
             f"Logits 9999, 10000, -10000, 9998 in float32, temperature {temperature}, top_k = 3 and "
             "top_p = 0.9999: nothing is left out but the fourth token, whose probability is 0. So it "
             "should be the softmax that the temperature gives, as your result is without top_k and "
-            "top_p. For one: does the temperature act once, also with top_k?"
+            "top_p. Check first: does the temperature act once, also with top_k?"
         )
         found = drawn(large, temperature, 3, 0.9999)
         assert_close(found, expected, message, atol=1e-3)
@@ -2325,7 +2325,7 @@ with check("large logits", points=0.25):
     for more in ({"top_k": 1}, {"top_k": 2}, {"top_p": 0.5}):
         message = (
             f"Logits -3e15, -1e15, -2e15 in float64, with {more}: 1 at the largest, 0 at the others. "
-            "For one: is what stands for a token that is left out lower than any logit can be?"
+            "Check first: is what stands for a token that is left out lower than any logit can be?"
         )
         assert_close(drawn(far, **more), torch.tensor([0.0, 1.0, 0.0]).double(), message)
     sums = drawn(large, 2.5, 2).double().sum()
@@ -2866,15 +2866,15 @@ with check("the loss: right steps and broken ones", points=1):
 with check("clipping: right steps and broken ones", points=1):
     compare(
         ["no_clipping", "clips_each"],
-        "When the total norm is above max_norm, all gradients are scaled by the same number. For "
-        "one: does your optimiser show the size of a gradient, or does it divide it away?",
+        "When the total norm is above max_norm, all gradients are scaled by the same number. Check "
+        "first: does your optimiser show the size of a gradient, or does it divide it away?",
     )
 with check("old gradients: right steps and a broken one", points=1):
     compare(
         ["keeps_gradients"],
-        "What lies on .grad when a step is called should have no influence on it. For one: does "
-        "something lie there when you call it, and another gradient than the new one? On a new "
-        "model nothing does.",
+        "What lies on .grad when a step is called should have no influence on it. Check first: "
+        "does something lie there when you call it, and another gradient than the new one? On a "
+        "new model nothing does.",
     )
 with check("a Python bool", points=0.5, side=True):
     types = {name: type(one) for name, one in verdicts_on(["right_by_torch"]).items()}

@@ -653,7 +653,8 @@ with exercise("GPT", base=SHORT_GPT):
         "gpt_mask_for_one_leading_axis",
         {"causal_mask(n))": "causal_mask(n)).expand(tokens.shape[0], n, n)"},
         "Your model stops with an error where tokens have the shape (n,), one text without a leading "
-        "axis. For one: a mask of shape (tokens.shape[0], n, n) counts on exactly one leading axis.",
+        "axis. Check first: a mask of shape (tokens.shape[0], n, n) counts on exactly one leading "
+        "axis.",
         seen="answers written blind",
     )
 

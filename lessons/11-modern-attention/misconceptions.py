@@ -474,9 +474,9 @@ with exercise("design_product"):
     wrong(
         "product_equal_gates",
         {"[1.0, 0.0], [-1.0, 0.0]": "[1.0, 0.0], [1.0, 0.0]"},
-        "The first feature of your output is 0 for every word. For one: are the two hidden numbers equal, so that they "
-        "cancel? Does the product stand in the second feature? Are the matrices turned? nn.Linear holds (out, in): one "
-        "row for each number that comes out.",
+        "The first feature of your output is 0 for every word. Check first: are the two hidden "
+        "numbers equal, so that they cancel? Does the product stand in the second feature? Are the "
+        "matrices turned? nn.Linear holds (out, in): one row for each number that comes out.",
     )
 
     wrong(
@@ -512,9 +512,9 @@ with exercise("design_product"):
     wrong(
         "product_in_the_second_feature",
         {"[1.0, -1.0], [0.0, 0.0]": "[0.0, 0.0], [1.0, -1.0]"},
-        "The first feature of your output is 0 for every word. For one: are the two hidden numbers equal, so that they "
-        "cancel? Does the product stand in the second feature? Are the matrices turned? nn.Linear holds (out, in): one "
-        "row for each number that comes out.",
+        "The first feature of your output is 0 for every word. Check first: are the two hidden "
+        "numbers equal, so that they cancel? Does the product stand in the second feature? Are the "
+        "matrices turned? nn.Linear holds (out, in): one row for each number that comes out.",
     )
 
     wrong(
@@ -524,9 +524,9 @@ with exercise("design_product"):
             "[0.0, 1.0], [0.0, 1.0]": "[0.0, 0.0], [1.0, 1.0]",
             "[1.0, -1.0], [0.0, 0.0]": "[1.0, 0.0], [-1.0, 0.0]",
         },
-        "The first feature of your output is 0 for every word. For one: are the two hidden numbers equal, so that they "
-        "cancel? Does the product stand in the second feature? Are the matrices turned? nn.Linear holds (out, in): one "
-        "row for each number that comes out.",
+        "The first feature of your output is 0 for every word. Check first: are the two hidden "
+        "numbers equal, so that they cancel? Does the product stand in the second feature? Are the "
+        "matrices turned? nn.Linear holds (out, in): one row for each number that comes out.",
     )
 
     wrong(
@@ -1404,7 +1404,7 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
             """,
         },
         "A call with other lengths stops, or changes what comes after it: something of one call "
-        "stays for the next. For one: is a mask or a length kept on self?",
+        "stays for the next. Check first: is a mask or a length kept on self?",
         seen="answers written by an adversary",
     )
 

@@ -289,7 +289,7 @@ with check("eps as it is given; x of many shapes and sizes, float32 and float64"
             normalise(gamma, noise.clone(), eps),
             expected,
             f"x of shape (2, 3, 6) in float64, eps = {eps}: the result should be that of torch's "
-            "rms_norm. For one: is this eps added to the mean square, inside the root? Is "
+            "rms_norm. Check first: is this eps added to the mean square, inside the root? Is "
             "something computed in float32?",
         )
     small = 1e-6 * noise
@@ -299,14 +299,14 @@ with check("eps as it is given; x of many shapes and sizes, float32 and float64"
         found = normalise(gamma, small.clone(), eps)
         message = (
             "x of shape (2, 3, 6) in float64, numbers of size 1e-6, one word all zeros, "
-            f"eps = {eps}: the result should be that of torch's rms_norm. For one: is eps, or "
+            f"eps = {eps}: the result should be that of torch's rms_norm. Check first: is eps, or "
             "something else, kept in float32, where 1e-60 is 0?"
         )
         assert_close(found, expected, message)
         message = (
             "x of shape (2, 3, 6) in float64, numbers of size 1e-6, one word all zeros, "
             f"eps = {eps}: the result is right to at least five digits, and should be that of "
-            "torch's rms_norm to ten. For one: is eps, or something else, rounded to float32?"
+            "torch's rms_norm to ten. Check first: is eps, or something else, rounded to float32?"
         )
         assert_close(found, expected, message, rtol=1e-10, atol=1e-12, precise=True)
     assert_close(
@@ -399,7 +399,7 @@ for given, which in ((x, ""), (zeros, " where one word is all zeros")):
         assert_equal(abs(slope) > 1e-6, True, message, name="'a number that changes'")
         message = (
             f"float64. The gradient of {name}{which} should fit how the result changes when {name} "
-            "is moved a little. For one: is something detached, not finite or in float32?"
+            "is moved a little. Check first: is something detached, not finite or in float32?"
         )
         along = 0.0 if gradient is None else (gradient * way).sum().item()
         assert_close(
@@ -721,7 +721,7 @@ with check("the values in float64, in both modes", points=0.5):
             f"x of shape {shape}, numbers of size {size}, d_ff = {d_ff}: the result should be "
             "down(silu(gate(x)) * up(x)), in both modes."
         )
-        message += " For one: is a large gate cut off?" if size > 1 else ""
+        message += " Check first: is a large gate cut off?" if size > 1 else ""
         for found in (evaluated, trained):
             assert_close(found, expected, message)
         message += " It should be computed in float64, and is compared to ten digits."
@@ -731,7 +731,7 @@ with check("training mode as evaluation mode; x stays as it is", points=0.5, sid
     for _, _, _, x, _, (trained, evaluated, x_after, _) in cases_run:
         message = (
             "The same x in training mode and then in evaluation mode: the result should be the "
-            "same. For one: is there dropout?"
+            "same. Check first: is there dropout?"
         )
         assert_close(trained, evaluated, message, against="in evaluation mode")
         message = "x should be as before after the calls."
@@ -1126,7 +1126,7 @@ with check("positions far away and negative; float64 after float32", points=0.5)
         apply_rotary(x.clone(), positions.clone()),
         expected,
         "Eight features in float64, positions 131071, 1000, 50000: the pairs should turn by the "
-        "same formula. For one: in float32 such angles have two decimals only.",
+        "same formula. Check first: in float32 such angles have two decimals only.",
         rtol=1e-6,
         atol=1e-7,
     )
@@ -1231,10 +1231,10 @@ x, direction, way = (torch.tensor(rng.normal(size=(2, 4, 6))) for _ in range(3))
 positions = torch.tensor([4, 5, 6, 11])
 with_zeros = x.clone()
 with_zeros[1, 2, 2:4] = 0.0
-cause = "For one: is x detached, or made anew?"
+cause = "Check first: is x detached, or made anew?"
 for given, which, more in (
     (x, "", cause),
-    (with_zeros, " where one pair is (0, 0)", "For one: is it finite there?"),
+    (with_zeros, " where one pair is (0, 0)", "Check first: is it finite there?"),
 ):
     _, gradient, turned = value_and_gradient(given, positions, direction)
     message = (
@@ -2006,8 +2006,9 @@ def pair(both, given=""):
     """The two results of forward."""
     raised = both if isinstance(both, str) else "nothing"
     message = (
-        f"{given}: forward stops with an error. For one: does a shape or a mask count on exactly "
-        "one leading axis? Where a mask has no head axis, does it get one before its last two?"
+        f"{given}: forward stops with an error. Check first: does a shape or a mask count on "
+        "exactly one leading axis? Where a mask has no head axis, does it get one before its last "
+        "two?"
     )
     assert_equal(raised, "nothing", message, name="the error")
     two = isinstance(both, (tuple, list)) and len(both) == 2
@@ -2096,8 +2097,8 @@ with check("a mask for all heads: as without it, hidden keys 0, however large", 
     weights = pair(attend(seed, bias, query, key, mask), "query (2, 4, 12), 2 keys, a mask (2,)")[1]
     message = (
         "Two keys, of which the second may be attended: it has all the weight, in every head, also "
-        "where its score is near -1e15. For one: is what stands for minus infinity lower than any number "
-        "can be?"
+        "where its score is near -1e15. Check first: is what stands for minus infinity lower than "
+        "any number can be?"
     )
     assert_close(weights, mask.double().expand(2, 6, 4, 2), message, name="weights")
 with check("a mask for each head: weights as without it, hidden keys 0", points=1):
@@ -2196,8 +2197,8 @@ for what, mask, out, wei in (
         slope = (moved[0] - moved[1]) / 2e-5
         message = (
             f"The gradient of {name} through {what} should fit how the results change when {name} "
-            "is moved a little (float64). For one: is something detached, or not finite? Gradients "
-            "should be finite with empty rows too."
+            "is moved a little (float64). Check first: is something detached, or not finite? "
+            "Gradients should be finite with empty rows too."
         )
         found = gradients[number]
         along = 0.0 if found is None else (found * way).sum().item()
@@ -2253,12 +2254,12 @@ for name, now, before in zip(("query", "key", "value", "mask"), after, given, st
     assert_equal(now, before, message, name=name, against="before the calls")
 message = (
     "The same call twice, with a mask, and one with other lengths and no mask in between: none "
-    "should fail, and the output be the same. For one: is there dropout, or a stored state?"
+    "should fail, and the output be the same. Check first: is there dropout, or a stored state?"
 )
 assert_equal(second[0], first[0], message, name="output", against="in the first call")
 message = (
     "A call without a mask should give the same output before and after calls with a mask, and "
-    "with other lengths. For one: is a mask kept?"
+    "with other lengths. Check first: is a mask kept?"
 )
 own = "before the calls with a mask"
 assert_equal(unmasked[1], unmasked[0], message, name="output", against=own)
@@ -3104,9 +3105,9 @@ with check("the table, in one block", points=0.25):
 with check("the table, in two blocks", points=0.5):
     found = blockwise_attention(Q.clone(), K.clone(), V.clone(), 2)
     message = (
-        "One query, two blocks of two keys: the output should be 54/14. For one: is what the first "
-        "block gave (sum 4/3, values 20/3) made smaller by exp(ln 3 - ln 9) = 1/3 when the second "
-        "brings a larger score?"
+        "One query, two blocks of two keys: the output should be 54/14. Check first: is what the "
+        "first block gave (sum 4/3, values 20/3) made smaller by exp(ln 3 - ln 9) = 1/3 when the "
+        "second brings a larger score?"
     )
     assert_close(found, torch.tensor([[54 / 14]]), message, name="the output")
 rng = check_rng()
@@ -3117,8 +3118,8 @@ with check("blocks that fill the keys", points=0.5):
         found = blockwise_attention(Q.clone(), K.clone(), V.clone(), block_size)
         message = (
             f"Four queries, ten keys of six features, block_size = {block_size}: the output should "
-            "be that of lesson 3, with scores that are divided by the square root of 6. For one: "
-            "has each query a largest score, a sum and collected values of its own?"
+            "be that of lesson 3, with scores that are divided by the square root of 6. Check "
+            "first: has each query a largest score, a sum and collected values of its own?"
         )
         assert_close(found, expected, message, name="the output")
 with check("blocks that do not fill the keys", points=0.25):
@@ -3137,16 +3138,16 @@ with check("float64, all scores far below 0", points=0.5):
     found = blockwise_attention(Q[:1].clone(), low.clone(), V.clone(), 4)
     message = (
         "One query, ten keys, block_size = 4, float64: all scores are several thousand below 0. "
-        "The output should be that of lesson 3. For one: with which number does the largest score "
-        "so far begin?"
+        "The output should be that of lesson 3. Check first: with which number does the largest "
+        "score so far begin?"
     )
     assert_close(found, expected, message, rtol=1e-6, atol=1e-8, name="the output")
 ramp = 200 * torch.arange(10)[:, None] * Q[:1].sign()
 message = (
     "One query, ten keys, block_size = 2, float64, scores of several thousand, the largest in the "
     "{} block: the output should be that of lesson 3. exp of such a number is too large, for "
-    "float64 too. For one: is the largest score so far subtracted first, and what earlier blocks "
-    "gave corrected?"
+    "float64 too. Check first: is the largest score so far subtracted first, and what earlier "
+    "blocks gave corrected?"
 )
 with check("float64, large scores, the largest in the first block", points=0.5):
     expected = F.scaled_dot_product_attention(Q[None, :1], (K + ramp.flip(0))[None], V[None])[0]
@@ -3262,8 +3263,8 @@ with check("scores of 10,000, the largest first; all scores far below 0", points
         found = blockwise_attention(ones, low, V, size)
         sentence = (
             f"Two queries, seven keys, block_size = {size}, float64, all scores 1e10 below 0, and "
-            "a few units apart: the output should be that of lesson 3, no NaN. For one: from what "
-            "does the largest score so far start?"
+            "a few units apart: the output should be that of lesson 3, no NaN. Check first: from "
+            "what does the largest score so far start?"
         )
         assert_close(found, expected.expand(2, 2), sentence, rtol=1e-6, atol=1e-8)
 checks_passed("blockwise_attention")
@@ -3316,7 +3317,8 @@ for lead_q, lead_k, lead_v in (
     found, raised = result_or_error(Q, K, V)
     stops = (
         f"{message} Q ends in ({n_q}, 6), K in (5, 6), V in (5, 3): blockwise_attention should not "
-        "raise an error. For one: are keys and values cut into blocks along the last axis but one?"
+        "raise an error. Check first: are keys and values cut into blocks along the last axis but "
+        "one?"
     )
     assert_equal(raised, "nothing", stops, name="the error")
     assert_equal(list(np.shape(found)), [*lead, n_q, 3], message, name="the shape")
@@ -3382,8 +3384,8 @@ with check("what is held at once", points=1.5):
     message = (
         f"{n_q} queries, {n_k} keys, block_size = 8: at one time {seen['most numbers']:,} numbers are "
         f"held besides the inputs; asked are fewer than {most:,}. A few times n_q * block_size = "
-        f"{n_q * block_size:,} should do; all scores are {n_q * n_k:,}. For one: are blocks kept "
-        "in a list, or computed all at once?"
+        f"{n_q * block_size:,} should do; all scores are {n_q * n_k:,}. Check first: are blocks "
+        "kept in a list, or computed all at once?"
     )
     assert_equal(seen["most numbers"] < most, True, message, name="few numbers")
 with check("what is held where keys are shared", points=1):
@@ -3393,8 +3395,8 @@ with check("what is held where keys are shared", points=1):
     message = (
         f"Q, K, V of shapes {shapes[0]}, {shapes[1]}, {shapes[2]}, block_size = 8: at one time "
         f"{shared['most numbers']:,} numbers are held besides the inputs; asked are fewer than "
-        f"{most:,}. Five texts share their keys and values here. For one: are these written out "
-        "for each text, as by a reshape after expand?"
+        f"{most:,}. Five texts share their keys and values here. Check first: are these written "
+        "out for each text, as by a reshape after expand?"
     )
     few = shared["most numbers"] < most
     assert_equal(few, True, message, name="few numbers where keys are shared")
@@ -3402,8 +3404,8 @@ with check("matrix products: not much more than one pass needs", points=1):
     once = n_q * n_k * (d_k + d_v)
     message = (
         f"Matrix products with {seen['multiply-adds']:,} multiply-adds; one pass needs {once:,}, "
-        "and half as much again is allowed. For one: is a score computed twice, in one pass or in "
-        "two?"
+        "and half as much again is allowed. Check first: is a score computed twice, in one pass or "
+        "in two?"
     )
     assert_equal(seen["multiply-adds"] < 1.5 * once, True, message, name="one pass")
 checks_passed("blockwise_attention")

@@ -147,8 +147,8 @@ with exercise("wordpiece"):
     wrong(
         "last_letter_left_out",
         {"range(len(word), start, -1)": "range(len(word) - 1, start, -1)"},
-        "Every word of the tests comes out as [UNK]. For one: is a piece looked for that reaches "
-        "the end of the word? A slice word[start:end] ends before end.",
+        "Every word of the tests comes out as [UNK]. Check first: is a piece looked for that "
+        "reaches the end of the word? A slice word[start:end] ends before end.",
     )
 
     wrong(
@@ -665,8 +665,9 @@ with exercise("load_block"):
     wrong(
         "load_copies_nothing",
         {"target.copy_(sources[name])": "pass"},
-        "Your function ends without an error, and none of the block's parameters has changed. For one: "
-        "a zip or a generator that the checks have gone through is empty when the copying begins.",
+        "Your function ends without an error, and none of the block's parameters has changed. "
+        "Check first: a zip or a generator that the checks have gone through is empty when the "
+        "copying begins.",
         seen="answers written blind",
     )
 
@@ -1072,8 +1073,8 @@ with exercise("attention_share"):
             """,
             "share.movedim(-2, 0).reshape(n_heads, -1)": "share.reshape(n_heads, -1)",
         },
-        "With one text your shares are right, with several they are others. For one: a reshape to "
-        "(num_heads, texts, n) mixes heads and texts. It moves no axis; movedim does.",
+        "With one text your shares are right, with several they are others. Check first: a reshape "
+        "to (num_heads, texts, n) mixes heads and texts. It moves no axis; movedim does.",
         seen="answers written blind",
     )
 

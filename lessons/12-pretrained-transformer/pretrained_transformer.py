@@ -403,7 +403,7 @@ with check("words that can be cut", points=1.5):
         message = (
             f"'catness' with a vocabulary, a {kind.__name__}, and once more after this vocabulary "
             "got the piece '##ness': the second result should be that of the pieces that are in "
-            "it then. For one: is a result of an earlier call remembered?"
+            "it then. Check first: is a result of an earlier call remembered?"
         )
         assert_equal(after, anew, message, against="with a new vocabulary of the same pieces")
 with check("words at which the greedy cut gets stuck; empty vocabularies", points=1.5):
@@ -603,8 +603,8 @@ with check("words alone, by hand", points=1):
         result(ids, [rows, *nothing[1:]]),
         by_hand[ids],
         "All positions and token types are 0 here. Piece 1 has the vector 3 1 1 3: mean 2, "
-        "variance 1, so it should become 1 -1 -1 1. For one: is the norm over the features of each "
-        "token?",
+        "variance 1, so it should become 1 -1 -1 1. Check first: is the norm over the features of "
+        "each token?",
     )
 with check("with positions", points=1):
     assert_close(
@@ -946,8 +946,9 @@ weights = {
 }
 found, before = parameters_after(weights, 1)
 NOTHING = (
-    " None of the block's parameters has changed: nothing was copied into them. For one: is a zip or "
-    "a generator gone through twice? It is empty the second time. Or is a new tensor put beside them?"
+    " None of the block's parameters has changed: nothing was copied into them. Check first: is a "
+    "zip or a generator gone through twice? It is empty the second time. Or is a new tensor put "
+    "beside them?"
 )
 same = [name in found and found[name].tolist() == v.tolist() for name, v in before.items()]
 
@@ -1288,7 +1289,7 @@ with check("no shared memory", points=0.5):
         _, _, _, kept, moved, *_ = run(which)
         message = (
             f"Weights and a block of {which[0]}: adding 1 to the block's parameters after loading "
-            "should leave weights as they are. For one: are the numbers copied, or is memory "
+            "should leave weights as they are. Check first: are the numbers copied, or is memory "
             "shared?"
         )
         assert_equal(moved, kept, message, name="weights", against="before 1 was added")
@@ -1599,7 +1600,7 @@ with check("a text with nothing kept: zeros; one beside it: not 0, no NaN", poin
     message = "The first text has kept tokens: its vector should have length 1, not be 0 or NaN."
     assert_equal(seen, True, message, name="'it has a number above 0.1 in size, and no NaN'")
     message = (
-        "The second text of three has no kept token: its vector should be zeros. For one: 0 "
+        "The second text of three has no kept token: its vector should be zeros. Check first: 0 "
         "divided by 0 is NaN."
     )
     assert_close(found[1], torch.zeros(4), message)
@@ -1663,7 +1664,8 @@ with check("kept tokens as alone, whatever the others hold; all sizes alike", po
     moved = hidden.masked_fill(~keep[..., None], 1e8)
     message = (
         "Six texts: the result should be the same where 1e8 stands at the tokens that are not kept. "
-        "For one: do they enter a sum, and are taken away again? Beside 1e8 the others are rounded."
+        "Check first: do they enter a sum, and are taken away again? Beside 1e8 the others are "
+        "rounded."
     )
     with_it = sentence_embedding(moved, keep)
     assert_close(with_it, found, message, against="without 1e8 at those tokens")
@@ -1731,7 +1733,7 @@ with check("unit length", points=1):
             "result should have length 1."
         )
         if size < 1:
-            message += " For one: is the length kept from being less than some number?"
+            message += " Check first: is the length kept from being less than some number?"
         assert_equal(isinstance(found, torch.Tensor), True, message, name="'it is a tensor'")
         assert_close(found.square().sum(-1).sqrt(), torch.ones(4), message, name="the length")
 with check("nothing kept: zeros; everything kept: not 0, no NaN", points=1):
@@ -1809,8 +1811,8 @@ message = (
 assert_close(found, expected, message, rtol=1e-4, atol=1e-5)
 message = (
     "Three texts of four tokens in float64: the result should be the means divided by their "
-    "lengths, to ten digits. To four digits they agree. For one: is something in float32, or is a "
-    "small number added to a length?"
+    "lengths, to ten digits. To four digits they agree. Check first: is something in float32, or "
+    "is a small number added to a length?"
 )
 assert_close(found, expected, message, rtol=1e-10, atol=1e-12, precise=True)
 ### END HIDDEN TESTS
@@ -2156,8 +2158,8 @@ per_query = torch.stack([weights[0][..., [0, 3]].sum(-1), weights[1][..., 1]])  
 with check("two texts, with other columns", points=0.5):
     message = (
         "Two texts, three heads, no keep: each text has columns of its own. The mean, for each "
-        "head, is over all ten queries of its maps, weights[0, head] and weights[1, head]. For one: "
-        "does a reshape mix heads and texts? It does not move an axis."
+        "head, is over all ten queries of its maps, weights[0, head] and weights[1, head]. Check "
+        "first: does a reshape mix heads and texts? It does not move an axis."
     )
     found = attention_share(weights.clone(), columns.clone())
     assert_close(found, per_query.mean((0, 2)), message)
@@ -2207,8 +2209,8 @@ def without_gradients(weights, columns, keep):
 
 
 ORDER = (
-    " The maps weights[i, j] belong with columns[i, j] and keep[i, j]. For one: where leading axes "
-    "become one axis of texts, are the texts in the same order in all three?"
+    " The maps weights[i, j] belong with columns[i, j] and keep[i, j]. Check first: where leading "
+    "axes become one axis of texts, are the texts in the same order in all three?"
 )
 rng = check_rng()
 cases = []
@@ -2236,7 +2238,7 @@ with check("all queries: as each text alone", points=1):
         message = (
             f"{given}: all texts have equally many queries, so the share should be the mean of "
             "those that attention_share gives for each text alone. A head's share is that of the "
-            "maps weights[..., head, :, :]. For one: does a reshape mix heads and texts?"
+            "maps weights[..., head, :, :]. Check first: does a reshape mix heads and texts?"
         )
         if weights.ndim == 5:
             message += ORDER
@@ -2339,7 +2341,7 @@ every = torch.ones(3, 4, dtype=torch.bool)
 message = (
     "Three texts of four tokens, all columns marked, no keep: 10 queries give 1, one that may "
     "attend to nothing gives 0, one whose row sums to 0.5 gives 0.5. All twelve count, each with "
-    "what it gives. For one: is a row divided by its sum?"
+    "what it gives. Check first: is a row divided by its sum?"
 )
 assert_close(attention_share(weights, every), torch.full((2,), 10.5 / 12), message)
 columns = torch.tensor(rng.random((3, 4)) < 0.5)

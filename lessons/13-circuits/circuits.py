@@ -244,7 +244,7 @@ with check("the second round", points=2):
         found[6:],
         torch.tensor([2, 3, 4, 0]),
         "Text 0 1 2 3 4, twice. After the second 1, 2, 3 and 4 come 2, 3, 4 and 0. A -1 means "
-        "that no logit is larger than all others by more than 1e-6 (a tie, or NaN). For one: "
+        "that no logit is larger than all others by more than 1e-6 (a tie, or NaN). Check first: "
         "where does layer 2 look?",
         name="the predictions at places 6 to 9",
     )
@@ -255,7 +255,7 @@ with check("the first word of the text", points=1):
         predictions(weights, tokens, 7, 12)[:, 4],
         torch.tensor([5, 0]),
         "Texts 3 5 1 6 3 5 1 and 2 0 4 1 2 0 4. At place 4 the first word comes back, and then 5 "
-        "and 0 follow. -1 is a tie, or NaN. For one: nobody stands before place 0; what does "
+        "and 0 follow. -1 is a tie, or NaN. Check first: nobody stands before place 0; what does "
         "layer 1 fetch there, and what does layer 2 make of it?",
         name="the predictions at place 4",
     )
@@ -266,7 +266,7 @@ with check("a third round", points=0.5):
         predictions(weights, tokens, 7, 12)[9:],
         torch.tensor([1, 6, 3]),
         "Text 3 5 1 6, three times. In the third round 1, 6 and 3 follow the words 5, 1 and 6. "
-        "For one: what if both earlier copies get weight? -1 is a tie, or NaN.",
+        "Check first: what if both earlier copies get weight? -1 is a tie, or NaN.",
         name="the predictions at places 9 to 11",
     )
 with check("a long text", points=1):
@@ -278,7 +278,7 @@ with check("a long text", points=1):
         torch.cat([piece[2:], piece[:1]]),
         "28 different words of 30, twice. From the second word of the second round on, the word "
         "is predicted that followed in the first round. The softmax spreads over up to 56 places. "
-        "For one: are your scores large enough?",
+        "Check first: are your scores large enough?",
         name="the predictions at places 29 to 55",
     )
 checks_passed("design_induction")
@@ -334,7 +334,7 @@ with check("long texts, up to max_len", points=1):
             message = (
                 f"{period} words of {vocab_size}, again and again, max_len = {max_len}, all "
                 "places in use: after the first round, and the first word's return, the largest "
-                "logit is that of the word that follows. For one: are the scores large enough, "
+                "logit is that of the word that follows. Check first: are the scores large enough, "
                 "also beside whatever else is added to them, in long texts?"
             )
             found = predictions(weights, text, vocab_size, max_len)[period + 1 :]
@@ -419,7 +419,7 @@ for vocab_size, max_len, periods in (
         message = (
             f"{period} words of {vocab_size}, twice and one more: the first word of the text "
             f"comes back at places {period} and {2 * period}, and the word of place 1 should be "
-            "predicted there, by a single largest logit. For one: is another place as good as "
+            "predicted there, by a single largest logit. Check first: is another place as good as "
             "place 1 for layer 2, such as place 0, before which nobody stands, or the "
             "present place?"
         )
@@ -805,7 +805,7 @@ for given in (maps, torch.tensor(maps)):
     more, _ = score_and_argument(given + 1e-9, 3)
     message = (
         "All weights larger by 1e-9, in float64: the mean, and so each score, is larger by 1e-9, "
-        "in float64 too. For one: is something rounded to float32 on the way?"
+        "in float64 too. Check first: is something rounded to float32 on the way?"
     )
     rise = (more - score) * 1e9
     assert_close(
@@ -1299,8 +1299,8 @@ with check("each part by its own numbers, and the rest; many sizes, float32 too"
     near = attributed(exact, gamma, beta, 0.1, weight, bias)
     message = (
         "7,500,000 added to every number of the four parts, in float64: means go, so every row "
-        "should be what it was in your own result before. For one: are squares taken before the "
-        "mean is gone?"
+        "should be what it was in your own result before. Check first: are squares taken before "
+        "the mean is gone?"
     )
     far = attributed(exact + 7_500_000.0, gamma, beta, 0.1, weight, bias)
     assert_close(far, near, message, name="the rows", against="without the added number")
@@ -1311,7 +1311,7 @@ with check("each part by its own numbers, and the rest; many sizes, float32 too"
     message = (
         "Two parts, 1 4 0 3 -2 6 and 2 -3 2 -1 3 -3, eps = 0.1: the stream 3 1 2 2 1 3 has mean 2, "
         "and two of its features are 2. A part adds W (gamma * (part - its mean) / the divisor of "
-        "the whole stream). For one: is anything divided by the stream without its mean?"
+        "the whole stream). Check first: is anything divided by the stream without its mean?"
     )
     assert_close(found[:2], expected, message, name="the rows of the parts")
     # A gamma of exactly 0, and a position at which all numbers of the stream are equal.
@@ -1327,8 +1327,8 @@ with check("each part by its own numbers, and the rest; many sizes, float32 too"
         found = attributed(given.clone(), own, beta, 0.1, weight, bias)
         message = (
             f"Three random parts (3, 4, 6), float64, eps = 0.1; {what}: a part adds W (gamma * (part "
-            "- its mean) / the divisor of the whole stream), finite numbers. For one: is anything "
-            f"divided by {asked}, or by what becomes 0 there?"
+            "- its mean) / the divisor of the whole stream), finite numbers. Check first: is "
+            f"anything divided by {asked}, or by what becomes 0 there?"
         )
         assert_close(found[:3], expected, message, name="the rows of the parts")
     # Sizes that are odd, equal and large; float32; parts of zeros, and equal ones.
@@ -1422,7 +1422,7 @@ message = "The result is one torch tensor."
 assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
 message = (
     "The same three parts in another order, float64: each part adds what it added before, in your "
-    "own result, to ten digits, whatever stands before it. For one: is each divided by the "
+    "own result, to ten digits, whatever stands before it. Check first: is each divided by the "
     "divisor of the whole stream, in float64?"
 )
 order = [2, 0, 1]
@@ -1782,7 +1782,7 @@ for how in ("zero", "mean", "resample"):
     if how == "mean":
         message = (
             "mean, all outputs of head 0 larger by 1e-9, in float64: so is every number of the mean. "
-            "For one: is something rounded to float32 on the way?"
+            "Check first: is something rounded to float32 on the way?"
         )
         change = ablate_head(outputs + 1e-9, 0, how)[:, 0].double() - found[:, 0]
         assert_close(
@@ -2449,8 +2449,8 @@ for lead in ((), (3,), (2, 3), (1, 1)):
             message = (
                 f"tokens of shape {tuple(tokens.shape)}; the module {name} returns {returns}; "
                 "replacement is a transposed view. The logits should be those with its output "
-                f"replaced at position {position} (axis -2) and nowhere else. For one: is the axis "
-                "of the positions counted from the end?"
+                f"replaced at position {position} (axis -2) and nowhere else. Check first: is the "
+                "axis of the positions counted from the end?"
             )
             assert_close(found, expected, message)
     message = (
@@ -2551,7 +2551,7 @@ for position in (1, 4):
         3 * x - torch.tanh(point.cumsum(-2) @ numbers["A"]),
         "The module, the second nn.Identity() of the model, returns its own input, and the model "
         f"uses that input elsewhere too. Position {position}: only this module's result should be "
-        "another one. For one: is it a copy that is written into?",
+        "another one. Check first: is it a copy that is written into?",
     )
 ### END HIDDEN TESTS
 

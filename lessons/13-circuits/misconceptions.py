@@ -554,8 +554,8 @@ with exercise("ablate_head"):
     wrong(
         "ablate_head_looked_at_for_some",
         {"if not 0 <= head < num_heads:": "if not (-num_heads if how == 'resample' else 0) <= head < num_heads:"},
-        "For one way at least, and not for all, a head that is not there goes through, such as a negative one. "
-        "Raise a ValueError whatever `how` is.",
+        "For one way at least, and not for all, a head that is not there goes through, such as a "
+        "negative one. Raise a ValueError whatever `how` is.",
     )
     wrong(
         "ablate_zero_is_small",

@@ -185,7 +185,7 @@ with check("each word sees itself", points=0.25):
 with check("no word sees a later one", points=0.5):
     message = (
         "No word sees a later one: right of the diagonal nothing is True. Row = query, column = "
-        "key, True = may attend. For one: is each row a query, not each column?"
+        "key, True = may attend. Check first: is each row a query, not each column?"
     )
     found = np.triu(allowed(5, 3), 1)
     assert_equal(found, np.zeros((5, 5), dtype=bool), message, name="what is allowed right of the diagonal")
@@ -228,7 +228,7 @@ with check("a new NumPy array each call", points=0.25, side=True):
     assert_equal(is_array, True, "The mask is a NumPy array.", name="'a NumPy array'")
     message = (
         "False was written everywhere into one mask. The next call should give what your function "
-        "gives without that. For one: is it a new array?"
+        "gives without that. Check first: is it a new array?"
     )
     assert_equal(
         after_writing(5, 3),
@@ -333,7 +333,7 @@ before, after = turned_around(6, 3)
 before[4, 3] = not before[4, 3]
 message = (
     "n = 6, window = 3: the entry in row 4, column 3 is written to, and nothing else of the mask "
-    "should change. For one: does every entry have memory of its own?"
+    "should change. Check first: does every entry have memory of its own?"
 )
 own = "before, with that entry turned"
 assert_equal(after, before, message, name="the mask", against=own)
@@ -790,8 +790,9 @@ with check("one feature, by hand", points=0.75):
         torch.zeros(3, 1), torch.tensor([[0.0], [1], [2]]), torch.tensor([[6.0], [3], [2]])
     )
     message = (
-        "The table above the exercise: 6, 4, 3. Each output is S / z after its own word was added. For one: "
-        "does a position see itself, and no later one, above and below the fraction line?"
+        "The table above the exercise: 6, 4, 3. Each output is S / z after its own word was added. "
+        "Check first: does a position see itself, and no later one, above and below the fraction "
+        "line?"
     )
     assert_close(found, torch.tensor([[6.0], [4], [3]]), message, name="the output")
 with check("a negative key, by hand", points=0.5):
@@ -809,7 +810,8 @@ with check("two features, by hand", points=0.75):
     )
     message = (
         "The second query has the features 3 and 1, the keys have 1 2 and 2 1. The products are 5 and 7, so "
-        "the second output is (5 * 10 + 7 * 4) / 12 = 6.5. For one: is the feature map on the queries, too?"
+        "the second output is (5 * 10 + 7 * 4) / 12 = 6.5. Check first: is the feature map on the "
+        "queries, too?"
     )
     assert_close(found, torch.tensor([[10.0], [6.5]]), message, name="the output")
 rng = check_rng()
@@ -859,7 +861,7 @@ with check("no n x n scores", points=0.5, side=True):
     most = most_numbers(Q, K, V)
     message = (
         f"512 words, d_k = 2, d_v = 1: at one time about {most:,} numbers are held besides the "
-        "inputs. Fewer than 65,536 are asked for; all scores would be 262,144. For one: is the "
+        "inputs. Fewer than 65,536 are asked for; all scores would be 262,144. Check first: is the "
         "query taken out of the sums, as in the formula for S and z?"
     )
     assert_equal(most < n * n / 4, True, message, name="fewer than n x n numbers")
@@ -927,8 +929,8 @@ with check("many sizes, float32 and float64, all digits", points=1.5):
         assert_close(found, expected, message + first_other(found, expected))
         message = (
             f"n = {n}, d_k = {d_k}, d_v = {d_v}, in float64: each word's output is the formula's "
-            "with all digits. For one: is anything rounded to float32, or is a small number added "
-            "to something?"
+            "with all digits. Check first: is anything rounded to float32, or is a small number "
+            "added to something?"
         )
         assert_close(found, expected, message, precise=True)
     # Just above a power of two, equal sizes, and the first again; equal keys, values large and 0.
@@ -962,7 +964,8 @@ with check("entries from -10 to 10", points=1):
         V = torch.tensor(rng.normal(size=(n, d_v)))
         message = (
             f"Entries of Q and K from -10 to 10, n = {n}, float64: each word's output is the formula's. In "
-            "some rows the divisor, the sum of the products, is small. For one: is something added to it?"
+            "some rows the divisor, the sum of the products, is small. Check first: is something "
+            "added to it?"
         )
         assert_close(of_one(Q, K, V), by_formula(Q, K, V), message, rtol=1e-6, atol=1e-9)
 checks_passed("linear_attention")
@@ -1101,7 +1104,7 @@ for number, (name, gradient) in enumerate(zip("QKV", gradients, strict=True)):
     along = 0.0 if gradient is None else (gradient * way).sum().item()
     message = (
         f"float64: the gradient of {name} should say how your own result changes when {name} "
-        "changes by 1e-5. For one: is something detached, or rounded to float32?"
+        "changes by 1e-5. Check first: is something detached, or rounded to float32?"
     )
     assert_close(
         along,
@@ -1244,8 +1247,8 @@ with check("the first word", points=0.5, side=True):
 with check("three words, by hand", points=1):
     found = stepped(torch.zeros(3, 1), torch.tensor([[0.0], [1], [2]]), torch.tensor([[6.0], [3], [2]]))
     message = (
-        "The table of exercise 3, one step for each word: 6, 4, 3. For one: is everything so far "
-        "in the state, and this word too, above and below the fraction line?"
+        "The table of exercise 3, one step for each word: 6, 4, 3. Check first: is everything so "
+        "far in the state, and this word too, above and below the fraction line?"
     )
     assert_close(found, torch.tensor([[6.0], [4], [3]]), message, name="the outputs")
 with check("two texts, two features, by hand", points=1):
@@ -1327,8 +1330,8 @@ with check("many sizes and leading axes, float32 and float64, all digits", point
         assert_close(found, expected, message + first_other(found, expected))
         message = (
             f"n = {n}, d_k = {d_k}, d_v = {d_v}, in float64: each step's output is the formula's "
-            "with all digits. For one: is anything rounded to float32, or is a small number added "
-            "to something?"
+            "with all digits. Check first: is anything rounded to float32, or is a small number "
+            "added to something?"
         )
         assert_close(found, expected, message, precise=True)
     Q, V = (torch.tensor(check_rng().normal(size=(1100, d))) for d in (2, 1))
@@ -1371,7 +1374,8 @@ with check("entries from -10 to 10", points=1):
     V = torch.tensor(rng.normal(size=(6, 4)))
     message = (
         "Entries of q and k from -10 to 10, six steps, float64: each step's output is the formula's. "
-        "At some the divisor, the sum of the products, is small. For one: is something added to it?"
+        "At some the divisor, the sum of the products, is small. Check first: is something added "
+        "to it?"
     )
     assert_close(stepped(Q, K, V), by_formula(Q, K, V), message, rtol=1e-6, atol=1e-9)
 checks_passed("LinearAttentionState")
@@ -1475,7 +1479,7 @@ rng = check_rng()
 sizes = size_of(*(torch.tensor(rng.normal(size=s)) for s in ((60, 3), (60, 3), (60, 2))))
 message = (
     f"After one step the state holds {sizes[0] if len(sizes) else 0} numbers, and within 60 steps "
-    f"up to {max(sizes, default=0)}. It should not become larger than after one. For one: sums "
+    f"up to {max(sizes, default=0)}. It should not become larger than after one. Check first: sums "
     "have a fixed size, all words so far have not."
 )
 assert_equal(len(sizes), 60, "Sixty steps are taken.", name="steps")
@@ -1512,7 +1516,7 @@ for number, (name, gradient) in enumerate(zip("qkv", gradients, strict=True)):
     along = 0.0 if gradient is None else (gradient * way).sum().item()
     message = (
         f"Five steps, float64: the gradient of {name} should say how your own outputs change when "
-        f"{name} changes by 1e-5, at every step. For one: is the state detached, or something "
+        f"{name} changes by 1e-5, at every step. Check first: is the state detached, or something "
         "rounded to float32?"
     )
     assert_close(
@@ -1789,7 +1793,7 @@ with check("other lengths and sizes, one text and several, all digits", points=0
         assert_close(found, expected, message, name="the keys")
         message = (
             f"n = {n}, d_k = {d_k}, in float64: each key is divided as asked, with all digits of "
-            "float64. For one: is anything rounded to float32?"
+            "float64. Check first: is anything rounded to float32?"
         )
         assert_close(found, expected, message, name="the keys", precise=True)
     K = torch.tensor([[0.03, 0.04], [-0.3, 0.4], [0, 0.02], [0.04, -0.03]], dtype=torch.float64)
@@ -2080,7 +2084,7 @@ with check("keys of length 1", points=1):
         expected = by_formula(S, k, v, beta)
         found = delta_rule_step(S, k, v, beta)
         assert_close(found, expected, message.format("."))
-        digits = ", with all digits of float64. For one: is anything, beta too, rounded to float32?"
+        digits = ", with all digits of float64. Check first: is anything, beta too, rounded to float32?"
         message = message.format(digits)
         assert_close(found, expected, message, rtol=1e-10, atol=1e-12, precise=True)
 with check("keys of any length", points=1):
@@ -2259,7 +2263,7 @@ _, gradients, written = value_and_gradients(given, direction)
 missing = [name for name, one in zip("Skv", gradients, strict=True) if one is None]
 message = (
     "Two steps, then backward: S, k and v have gradients. Here there is none (None) for "
-    f"{', '.join(missing)}. For one: is something detached?"
+    f"{', '.join(missing)}. Check first: is something detached?"
 )
 assert_equal(missing, [], message, name="what has no gradient")
 message = "Two steps, beta = 0.8 and 0.6: the memory afterwards is another one than S."
@@ -2275,7 +2279,7 @@ for number, (name, gradient) in enumerate(zip("Skv", gradients, strict=True)):
     along = 0.0 if gradient is None else (gradient * way).sum().item()
     message = (
         f"float64: the gradient of {name} should say how your own result changes when {name} "
-        "changes by 1e-5. For one: is something detached, or rounded to float32?"
+        "changes by 1e-5. Check first: is something detached, or rounded to float32?"
     )
     assert_close(
         along,
@@ -3020,9 +3024,9 @@ def compare(name, reason):
 with check("the gradient of V", points=1):
     compare("V", "P is the softmax over all keys, also where a block holds some of them.")
 with check("the gradient of Q", points=1):
-    compare("Q", "Every block adds to it. For one: are delta and the square root of d_k in it?")
+    compare("Q", "Every block adds to it. Check first: are delta and the square root of d_k in it?")
 with check("the gradient of K", points=1):
-    compare("K", "One row a key, from its own block. For one: are delta and the square root of d_k in it?")
+    compare("K", "One row a key, from its own block. Check first: are delta and the square root of d_k in it?")
 checks_passed("RecomputedAttention")
 
 
@@ -3077,7 +3081,7 @@ with check("the gradient of K, other sizes", points=0.5):
     compare("K")
 with check("float64: the output and the gradients to twelve digits", points=0.5):
     where, given, size, output, gradients = cases[1]
-    message = f"{where}: computed in float64 throughout. For one: is something rounded to float32?"
+    message = f"{where}: computed in float64 throughout. Check first: is something rounded to float32?"
     near = {"rtol": 1e-10, "atol": 1e-12, "precise": True}
     for name, found, wanted in zip("QKV", all_gradients(*given, size), gradients, strict=True):
         assert_close(found, wanted, message, name=f"the gradient of {name}", **near)
@@ -3090,8 +3094,8 @@ with check("scores of 10,000: the output and the gradients", points=1):
         output, gradients = by_torch(Q, K, V, dO)
         message = (
             f"One query, nine keys, block_size = 2, float64, scores of about 10,000, the largest {order}: the output "
-            "and the gradients are those of lesson 3, without overflow. For one: is exp taken of a difference that "
-            "is never above 0, in both passes?"
+            "and the gradients are those of lesson 3, without overflow. Check first: is exp taken "
+            "of a difference that is never above 0, in both passes?"
         )
         assert_close(output_of(Q, K, V, 2), output, message, name="the output", rtol=1e-6, atol=1e-8)
         found = all_gradients(Q, K, V, dO, 2)
@@ -3232,8 +3236,8 @@ most = 4 * (n_q + n_k) * (d_k + d_v) + 16 * n_q * block_size
 def few(title, key):
     message = (
         f"{where}: at one time {seen[key]:,} numbers are {title}, besides the arguments; asked are fewer than "
-        f"{most:,}. One block has {n_q * block_size:,} scores; all are {n_q * n_k:,}. For one: are blocks kept in "
-        "a list, or computed all at once?"
+        f"{most:,}. One block has {n_q * block_size:,} scores; all are {n_q * n_k:,}. Check first: "
+        "are blocks kept in a list, or computed all at once?"
     )
     assert_equal(seen[key] < most, True, message, name="few numbers")
 
@@ -3247,7 +3251,7 @@ with check("kept for the backward pass", points=1.5):
     message = (
         f"{where}: {seen['kept']:,} numbers are kept between the passes, besides Q, K and V, the output among them; "
         f"asked are fewer than {kept:,}. The output and two numbers a query are {n_q * (d_v + 2):,}; all scores are "
-        f"{n_q * n_k:,}. For one: are weights kept for the backward pass?"
+        f"{n_q * n_k:,}. Check first: are weights kept for the backward pass?"
     )
     assert_equal(seen["kept"] < kept, True, message, name="few numbers")
 checks_passed("RecomputedAttention")

@@ -165,8 +165,8 @@ with check("four by four, by hand", points=1.5):
         np.asarray(of_one(hexadecimal.copy(), 2)) + 0.0,
         np.array([[0.0, 1, 4, 5], [2, 3, 6, 7], [8, 9, 12, 13], [10, 11, 14, 15]]),
         "The table above: four patches of four pixels, (4, 4), row by row, outside and inside. "
-        "The four pixels of a patch do not lie side by side in memory. For one: are they brought "
-        "together before the last reshape?",
+        "The four pixels of a patch do not lie side by side in memory. Check first: are they "
+        "brought together before the last reshape?",
         name="the patches",
     )
 rng = check_rng()
@@ -199,7 +199,7 @@ with check("torch, leading axes: each picture as alone; first three pixels", poi
     assert_close(found[0, 0, 0, :3], images[0, 0, 0, :3], message, name="the first three pixels")
     message = (
         "Pictures of float64: the first patch begins with the top row's first three pixels in "
-        "float64, to the last digit. For one: is something rounded to float32?"
+        "float64, to the last digit. Check first: is something rounded to float32?"
     )
     assert_equal(found[0, 0, 0, :3], images[0, 0, 0, :3], message, name="the first three pixels")
 with check("NumPy's uint8 stays uint8", points=0.25, side=True):
@@ -313,7 +313,7 @@ with check("patches of one pixel, and one patch", points=1):
     image = rng.normal(size=(3, 5))
     message = (
         "A NumPy picture of 3 by 5 pixels, float64, size 1: each pixel is a patch, (15, 1), row "
-        "by row. For one: is size the side of a patch, and not how many there are?"
+        "by row. Check first: is size the side of a patch, and not how many there are?"
     )
     expected = image.reshape(15, 1)
     found = of_one(image, 1)
@@ -514,7 +514,7 @@ with check("gradients", points=0.5):
     (F.unfold(leaf[:, None], 2, stride=2).mT * direction).sum().backward()
     message = (
         "Three torch pictures of 4 by 6 pixels, size 2: each pixel should get the gradient of its "
-        "place in the patches, compared with torch's unfold. For one: is it torch throughout?"
+        "place in the patches, compared with torch's unfold. Check first: is it torch throughout?"
     )
     assert_close(gradient_of(images, direction), leaf.grad, message, name="the gradient")
 checks_passed("patches")
@@ -810,8 +810,8 @@ with check("the six parts", points=1):
     )
     message = (
         "VisionTransformer(6, 2, 12, 3, 20, 2, 7): besides the class token and the positions it "
-        "has these parameters, of these shapes, and no others. For one: is each block an object "
-        "of its own?"
+        "has these parameters, of these shapes, and no others. Check first: is each block an "
+        "object of its own?"
     )
     expected = {n: list(v.shape) for n, v in parameters.items() if n not in ("position", "class")}
     assert_equal(shapes, expected, message, name="the shapes of the parameters")
@@ -830,7 +830,7 @@ with check("read from the class token, at position 0", points=1):
         run(sizes, quiet, images.clone()),
         expected,
         "Four pictures, and blocks that add nothing: the logits, (4, 7), come from the class "
-        "token plus position 0, through final_norm and output alone, without softmax. For one: "
+        "token plus position 0, through final_norm and output alone, without softmax. Check first: "
         "which row is read, and which position has the class token?",
     )
 with check("the whole model; the pictures stay as they are", points=2):
@@ -930,8 +930,8 @@ for lead, sizes in cases:
     message = (
         f"VisionTransformer{sizes} in float64, patch_size {sizes[1]}, is called with pictures of "
         f"shape {tuple(images.shape)}, and with each of them in a batch of one. No error should "
-        f"come, and this one came: {raised}. For one: are the patches of the size that was given, "
-        "and has lesson 7's embedding a place for each patch and for the class token? (More "
+        f"come, and this one came: {raised}. Check first: are the patches of the size that was "
+        "given, and has lesson 7's embedding a place for each patch and for the class token? (More "
         "positions than it has it refuses with a ValueError.)"
     )
     if len(lead) != 1:
@@ -966,7 +966,7 @@ for lead, sizes in cases:
     assert_close(found, one_by_one, message, precise=True, against="in a batch of one")
     message = (
         f"VisionTransformer{sizes} in float64: pictures moved by 2e-7 should change the logits "
-        "twice as much as pictures moved by 1e-7. For one: does anything go through float32?"
+        "twice as much as pictures moved by 1e-7. Check first: does anything go through float32?"
     )
     step = 1e-7 * torch.tensor(rng.normal(size=images.shape))
     once, twice = (run(sizes, 7, images + times * step)[1].double() - found for times in (1, 2))
@@ -1067,7 +1067,7 @@ with check("where a patch stands counts", points=1):
     message = (
         "Two of nine patches of the first of two pictures change places: its logits should move, "
         "for each of nine such pairs. "
-        "For one: are the positions added before the blocks?"
+        "Check first: are the positions added before the blocks?"
     )
     assert_equal(found, [True] * 9, message, name="'logits are numbers that move'")
 checks_passed("VisionTransformer")
@@ -1154,8 +1154,8 @@ called, new = changed_after_a_call((6, 2, 12, 3, 20, 2, 7), 3, images.clone())
 for what, one, other in zip(("", " and .double()"), called, new, strict=True):
     message = (
         f"A model is called, then its parameters are changed in place{what}, and it is called "
-        "again: the logits are those of a new model of yours with these parameters. For one: is "
-        "anything of an earlier call kept?"
+        "again: the logits are those of a new model of yours with these parameters. Check first: "
+        "is anything of an earlier call kept?"
     )
     assert_close(one, other, message, name="the logits", against="for the new model")
 six = (4, 2, 8, 2, 6, 6, 3)  # six blocks
@@ -1168,8 +1168,8 @@ for blocks, names in (("Two", lost), ("Six", deep)):
         f"{blocks} blocks, a model that was called under no_grad before: after backward every "
         "parameter, the class token too, should have a gradient that is not all zeros. (The keys' "
         "bias is exempt: softmax does not see it.) "
-        f"Without one, at first: {without[0] if without else 'none'}. For one: does every block "
-        "read what the one before it gave, and is nothing kept from an earlier call?",
+        f"Without one, at first: {without[0] if without else 'none'}. Check first: does every "
+        "block read what the one before it gave, and is nothing kept from an earlier call?",
         name="the parameters without one",
     )
 assert_equal(

@@ -169,8 +169,8 @@ expected, expected_weights = by_torch(Q, K, V)
 with check("the weights", points=1.5):
     message = (
         "The second result is compared with torch's weights, (2, 3, 5): scores divided by the "
-        "square root of d_k, then a softmax over the keys, the last axis. For one: do output and "
-        "weights stand in this order?"
+        "square root of d_k, then a softmax over the keys, the last axis. Check first: do output "
+        "and weights stand in this order?"
     )
     assert_close(weights, expected_weights, message, rtol=1e-5, atol=1e-6, name="weights")
 with check("the output: your weights, in float32, times the values", points=1.25):
@@ -204,8 +204,8 @@ with check("a mask, as without the hidden keys", points=1.25):
     alone = [attend(Q[:, i : i + 1], K[:, mask[i]], V[:, mask[i]]) for i in (0, 2)]
     message = (
         "Where the mask is False the weights are 0, and the output is the one that your own layer "
-        "gives without these keys. True means: may attend. For one: does the mask act before the "
-        "softmax?"
+        "gives without these keys. True means: may attend. Check first: does the mask act before "
+        "the softmax?"
     )
     shown = torch.stack([torch.as_tensor(output)[:, i] for i in (0, 2)], dim=1)
     assert_close(
@@ -250,7 +250,7 @@ with check("gradients in float64, with a mask that hides some keys, or all", poi
     ((expected[0] * A).sum() + (expected[1] * B).sum()).backward()
     message = (
         "should be that of torch's function: float64, a mask that hides keys 2 and 4 of query 0 and "
-        "all keys of query 1. For one: is something detached, or NaN on the way?"
+        "all keys of query 1. Check first: is something detached, or NaN on the way?"
     )
     for name, one, leaf in list(zip("QKV", gradients(*doubles, mask, A, B), leaves, strict=True))[::-1]:
         assert_close(one, leaf.grad, f"The gradient of {name} {message}", name=f"the gradient of {name}")
@@ -349,8 +349,8 @@ with check("leading axes or none, a mask or none: each as alone, in float64", po
             message = (
                 f"Query, key and value of shapes {(*lead, 4, 3)}, {(*lead, 5, 3)} and "
                 f"{(*lead, 5, 7)}, {with_mask}: output {(*lead, 4, 7)} and weights "
-                f"{(*lead, 4, 5)}, with your own numbers for this text in a batch of one. For one: "
-                "does the mask, or anything else, get an axis more?"
+                f"{(*lead, 4, 5)}, with your own numbers for this text in a batch of one. Check "
+                "first: does the mask, or anything else, get an axis more?"
             )
             single = (
                 f"One text in a batch of one, query (1, 4, 3), key (1, 5, 3) and value (1, 5, 7), "
@@ -409,7 +409,7 @@ with check("masks of many shapes, and none; many sizes and scores", points=1):
     mask[:, 0], mask[:, 1] = True, False
     message = (
         "Scores near -16000, of hidden keys too: the keys that are not hidden share the weight. "
-        "For one: is what stands for a hidden score below every other one?"
+        "Check first: is what stands for a hidden score below every other one?"
     )
     output, weights = attend(Q, K, V, mask)
     eye = torch.eye(5).double().expand(2, 5, 5)
@@ -421,7 +421,7 @@ with check("masks of many shapes, and none; many sizes and scores", points=1):
     message = (
         "A key whose score lies some 2000 above all others is hidden from every query, and so are "
         "other keys, drawn at random; key 0 is not: the keys that are not hidden share the weight. "
-        "For one: if a largest score is taken off, is it that of a key that is not hidden?"
+        "Check first: if a largest score is taken off, is it that of a key that is not hidden?"
     )
     output, weights = attend(Q, K, V, mask)
     for name, found, x in (("weights", weights, eye), ("output", output, V)):
@@ -535,12 +535,12 @@ with check("gradients, finite and right, with a mask that hides some keys, or al
         lost = [letter for letter, one in zip("QKV", slopes, strict=True) if one is None]
         message = (
             f"A mask {hides}: after backward Q, K and V have gradients. Here there is none (None) "
-            f"for {', '.join(lost)}. For one: is something detached?"
+            f"for {', '.join(lost)}. Check first: is something detached?"
         )
         assert_equal(lost, [], message, name="what has no gradient")
         message = (
             f"A mask {hides}: all gradients are finite, also where a query may attend to nothing. "
-            "For one: is there NaN on the way?"
+            "Check first: is there NaN on the way?"
         )
         for number, x in enumerate((Q, K, V)):
             finite = torch.as_tensor(slopes[number]).isfinite()
@@ -554,7 +554,7 @@ with check("gradients, finite and right, with a mask that hides some keys, or al
         assert_close(hidden, torch.zeros(2, 4, 5).double(), message, name="the weights where False")
         message = (
             f"A mask {hides}: the gradients are those of torch's function, and 0 for what may "
-            "attend to nothing. For one: is something detached, or is a hidden key in a sum?"
+            "attend to nothing. Check first: is something detached, or is a hidden key in a sum?"
         )
         for letter, one, leaf in zip("QKV", slopes, leaves, strict=True):
             assert_close(
@@ -570,8 +570,8 @@ with check("gradients, finite and right, with a mask that hides some keys, or al
         message = (
             f"A mask of shape {shape} that is False everywhere, inputs that require gradients: "
             "after backward Q, K and V have gradients, and these are finite. There is none (None) "
-            f"for: {', '.join(lost) or 'nothing'}. For one: do the output and the weights still hang "
-            "on the inputs?"
+            f"for: {', '.join(lost) or 'nothing'}. Check first: do the output and the weights "
+            "still hang on the inputs?"
         )
         assert_equal(lost, [], message, name="what has no gradient")
         for number, x in enumerate((Q, K, V)):
@@ -627,8 +627,8 @@ alone, in_turn = one_layer_and_new_ones([[x.clone() for x in call] for call in c
 for what, expected, found in zip(calls, alone, in_turn, strict=True):
     message = (
         f"One layer, called several times, here {what}: its output is the one that your layer "
-        "gives when it is new, and no error comes. For one: is anything of an earlier call kept, "
-        "such as a scale, a mask or a size in self?"
+        "gives when it is new, and no error comes. Check first: is anything of an earlier call "
+        "kept, such as a scale, a mask or a size in self?"
     )
     assert_equal(found is None, False, message, name="'an error came'")
     assert_close(found, expected, message, name="output", against="from a new layer")
@@ -792,13 +792,14 @@ with torch.no_grad():
 with check("the weights of every head", points=1.25):
     message = (
         "Three heads, query, key and value that differ: the weights (2, 3, 4, 5) should be lesson 5's. "
-        "For one: is each head 4 features that stand side by side, and is the divisor that of a head?"
+        "Check first: is each head 4 features that stand side by side, and is the divisor that of "
+        "a head?"
     )
     assert_close(weights, expected_weights, message, name="weights", **close)
 with check("the output", points=1.25):
     message = (
-        "The output (2, 4, 12) should be lesson 5's. For one: are the heads joined as they were cut, and "
-        "does W_o come last?"
+        "The output (2, 4, 12) should be lesson 5's. Check first: are the heads joined as they "
+        "were cut, and does W_o come last?"
     )
     assert_close(output, expected, message, name="output", **close)
 message = "Random texts have outputs with numbers that differ."
@@ -1215,13 +1216,13 @@ with check("the weights of the heads", points=1.5):
     message = (
         "With a mask, Keras's layer should give the heads' weights of lesson 5's. W_q.weight is "
         "(out, in), kernel is (in, head, feature), and the features of a head stand side by side. "
-        "For one: do the biases of queries and keys arrive, too?"
+        "Check first: do the biases of queries and keys arrive, too?"
     )
     assert_close(weights, expected_weights, message, name="weights", **close)
 with check("the output", points=2):
     message = (
-        "Keras's layer should give the output of lesson 5's, {}. For one: do the kernels and biases "
-        "of value_dense and output_dense hold the numbers of W_v and W_o, each at its place?"
+        "Keras's layer should give the output of lesson 5's, {}. Check first: do the kernels and "
+        "biases of value_dense and output_dense hold the numbers of W_v and W_o, each at its place?"
     )
     assert_close(
         output, expected, message.format("with a mask"), name="output with a mask", **close
@@ -1231,7 +1232,7 @@ with check("the output", points=2):
 with check("no memory is shared; the numbers of W_q arrive", points=0.5):
     message = (
         "attention's parameters are set to zero afterwards: the Keras layer should give its own "
-        "output as before. For one: do the two share memory?"
+        "output as before. Check first: do the two share memory?"
     )
     assert_close(later, before, message, name="the output", against="before they were set to zero")
     assert_equal(
@@ -1288,8 +1289,8 @@ with check("sizes that differ", points=0.5, side=True):
         )
         assert_equal(found is not None, True, f"{message} This should be a ValueError.", name="'refused'")
         message = (
-            f"{message} After the ValueError the Keras layer should hold what it held before. For "
-            "one: are all sizes looked at first? (To put numbers back takes copies of them.)"
+            f"{message} After the ValueError the Keras layer should hold what it held before. Check "
+            "first: are all sizes looked at first? (To put numbers back takes copies of them.)"
         )
         assert_equal(found[1], found[0], message, name="the Keras layer's weights")
 checks_passed("load_keras_weights")
@@ -1349,8 +1350,8 @@ for d_model, num_heads in widths:
         message = (
             f"MultiHeadAttention({d_model}, {num_heads}) in {mode} and a Keras layer with "
             f"num_heads = {num_heads}, key_dim = {d_model // num_heads}, built for width "
-            f"{d_model}: the sizes fit, and no ValueError is asked for. For one: do axes of length "
-            "1 stay, where there are some?"
+            f"{d_model}: the sizes fit, and no ValueError is asked for. Check first: do axes of "
+            "length 1 stay, where there are some?"
         )
         assert_equal(raised, "nothing", message, name="what is raised")
         found.append((d_model, num_heads, both, ours(*texts)))
@@ -1586,8 +1587,8 @@ for d_model, num_heads, settings, widths in (
     assert_equal(
         found[1],
         found[0],
-        f"{message} After the ValueError the Keras layer should hold what it held before. For "
-        "one: are the sizes of all eight arrays looked at before the first is copied? (To put "
+        f"{message} After the ValueError the Keras layer should hold what it held before. Check "
+        "first: are the sizes of all eight arrays looked at before the first is copied? (To put "
         "numbers back takes copies of them.)",
         name="the Keras layer's weights",
     )
@@ -1605,8 +1606,8 @@ for d_model, num_heads, settings, widths in (
     ):
         beside = (
             f"{message} attention is in evaluation mode, but for W_v, holds gradients, and W_k is "
-            f"frozen: after the ValueError {what} should be as before. For one: is something changed for "
-            "reading, and put back at the end alone?"
+            f"frozen: after the ValueError {what} should be as before. Check first: is something "
+            "changed for reading, and put back at the end alone?"
         )
         assert_equal(other, one, beside, name="what is found", against="before the call")
 ### END HIDDEN TESTS

@@ -708,8 +708,8 @@ with exercise("KerasMultiHeadAttention", base=OF_DENSE_LAYERS):
                 "(-1, self.num_heads, x.shape[1], self.d_head))",
         },
         "Your heads hold numbers of several positions: the text is cut into pieces of the right shape, and not "
-        "into heads. For one: a single reshape to (batch, num_heads, n, d_head). Cut the last axis, then swap "
-        "axes, as in lesson 5.",
+        "into heads. Check first: a single reshape to (batch, num_heads, n, d_head). Cut the last "
+        "axis, then swap axes, as in lesson 5.",
         seen="public questions on custom layers: reshape in place of reshape and transpose",
     )
 
