@@ -2163,28 +2163,32 @@ Q, K, V, A, B = (torch.tensor(rng.normal(size=shape)).float() for shape in shape
 mask = torch.tensor(rng.random((2, 4, 5)) < 0.6)
 mask[..., 2] = True
 close = {"rtol": 1e-4, "atol": 1e-5}
-for what, points, texts, given in (
-    ("one text, with a mask", 0.75, slice(0, 1), mask[:1]),
-    ("one text, without a mask", 0.25, slice(0, 1), None),
-    ("a batch, with a mask", 0.5, slice(0, 2), mask),
-):
-    with check(f"gradients: {what}", points=points):
-        for which, out, wei in (("the output", A, 0 * B), ("the weights", 0 * A, B), ("both", A, B)):
-            batch = [x[texts] for x in (Q, K, V)], given, out[texts], wei[texts]
-            alone = [x[0] for x in batch[0]], None if given is None else given[0], out[0], wei[0]
-            inputs, allowed, *directions = batch if what.startswith("a batch") else alone
-            got = gradients(*inputs, allowed, *directions)
-            wanted = gradients_by_torch(*inputs, allowed, *directions)
-            for name, one, other in zip("QKV", got, wanted, strict=True):
-                assert_close(
-                    one,
-                    other,
-                    f"The gradient of {name} through {which}, {what}, should be that of torch's "
-                    "function. Check first: is something detached, or converted to NumPy on the "
-                    "way?",
-                    name=f"the gradient of {name}",
-                    **close,
-                )
+
+
+def compare(what, texts, given):
+    for which, out, wei in (("the output", A, 0 * B), ("the weights", 0 * A, B), ("both", A, B)):
+        batch = [x[texts] for x in (Q, K, V)], given, out[texts], wei[texts]
+        alone = [x[0] for x in batch[0]], None if given is None else given[0], out[0], wei[0]
+        inputs, allowed, *directions = batch if what.startswith("a batch") else alone
+        got = gradients(*inputs, allowed, *directions)
+        wanted = gradients_by_torch(*inputs, allowed, *directions)
+        for name, one, other in zip("QKV", got, wanted, strict=True):
+            assert_close(
+                one,
+                other,
+                f"The gradient of {name} through {which}, {what}, should be that of torch's "
+                "function. Check first: is something detached, or converted to NumPy on the way?",
+                name=f"the gradient of {name}",
+                **close,
+            )
+
+
+with check("gradients: one text, with a mask", points=0.75):
+    compare("one text, with a mask", slice(0, 1), mask[:1])
+with check("gradients: one text, without a mask", points=0.25):
+    compare("one text, without a mask", slice(0, 1), None)
+with check("gradients: a batch, with a mask", points=0.5):
+    compare("a batch, with a mask", slice(0, 2), mask)
 checks_passed("torch_scaled_dot_product_attention")
 ### END HIDDEN TESTS
 
@@ -2224,36 +2228,40 @@ one_row[:, :2], one_row[2] = True, False
 one_text = torch.tensor([[[True, True, False, True, False]], [[False] * 5]])
 alone = [x[0] for x in (Q, K, V, A, B)]
 batch = [Q, K, V, A, B]
-for what, points, cases in (
-    ("one text", 1, ((one_row, alone),)),
-    ("a batch", 0.5, ((one_row, batch), (one_text, batch))),
-):
-    with check(f"queries with nothing to see, {what}: finite, your results' slopes", points=points):
-        for mask, (*inputs, of_output, of_weights) in cases:
-            found, slopes = gradients_and_slopes(*inputs, mask, of_output, of_weights, 1e-5)
-            for name, one, slope in zip("QKV", found, slopes, strict=True):
-                assert_close(
-                    one,
-                    slope,
-                    f"Some queries may attend to nothing. The gradient of {name} should be the slope "
-                    "of your own results (NaN has no slope), and 0 for what takes no part. Check "
-                    "first: a NaN that is replaced in the result can live on in the gradient.",
-                    rtol=1e-5,
-                    atol=1e-6,
-                    name=f"the gradient of {name}",
-                    against=f"by small steps in {name}",
-                )
-                moves = f"The results should change when {name} is moved a little."
-                assert_equal(bool(slope.abs().max() > 1e-3), True, moves)
-            blocked = ~mask.expand(*inputs[0].shape[:-2], 4, 5).any(dim=-1)
-            message = "A query that may attend to nothing moves nothing: its gradient is 0."
-            assert_equal(bool((found[0][blocked] == 0).all()), True, message)
-        *inputs, of_output, of_weights = cases[0][1]
-        nothing = torch.zeros(5, dtype=torch.bool)
-        found, _ = gradients_and_slopes(*inputs, nothing, of_output, of_weights, 1e-5)
-        for name, one, given in zip("QKV", found, inputs, strict=True):
-            message = f"Nothing may be attended at all: backward runs, and the gradient of {name} is 0."
-            assert_close(one, torch.zeros_like(given), message, name=f"the gradient of {name}")
+
+
+def compare(cases):
+    for mask, (*inputs, of_output, of_weights) in cases:
+        found, slopes = gradients_and_slopes(*inputs, mask, of_output, of_weights, 1e-5)
+        for name, one, slope in zip("QKV", found, slopes, strict=True):
+            assert_close(
+                one,
+                slope,
+                f"Some queries may attend to nothing. The gradient of {name} should be the slope "
+                "of your own results (NaN has no slope), and 0 for what takes no part. Check "
+                "first: a NaN that is replaced in the result can live on in the gradient.",
+                rtol=1e-5,
+                atol=1e-6,
+                name=f"the gradient of {name}",
+                against=f"by small steps in {name}",
+            )
+            moves = f"The results should change when {name} is moved a little."
+            assert_equal(bool(slope.abs().max() > 1e-3), True, moves)
+        blocked = ~mask.expand(*inputs[0].shape[:-2], 4, 5).any(dim=-1)
+        message = "A query that may attend to nothing moves nothing: its gradient is 0."
+        assert_equal(bool((found[0][blocked] == 0).all()), True, message)
+    *inputs, of_output, of_weights = cases[0][1]
+    nothing = torch.zeros(5, dtype=torch.bool)
+    found, _ = gradients_and_slopes(*inputs, nothing, of_output, of_weights, 1e-5)
+    for name, one, given in zip("QKV", found, inputs, strict=True):
+        message = f"Nothing may be attended at all: backward runs, and the gradient of {name} is 0."
+        assert_close(one, torch.zeros_like(given), message, name=f"the gradient of {name}")
+
+
+with check("queries with nothing to see, one text: finite, your results' slopes", points=1):
+    compare([(one_row, alone)])
+with check("queries with nothing to see, a batch: finite, your results' slopes", points=0.5):
+    compare([(one_row, batch), (one_text, batch)])
 checks_passed("torch_scaled_dot_product_attention")
 ### END HIDDEN TESTS
 

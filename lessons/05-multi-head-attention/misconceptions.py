@@ -766,16 +766,15 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
     wrong(
         "mha_mask_of_four_axes",
         {"<= query.ndim": "!= 4"},
-        "You take a mask for a mask with heads when it has four axes. How many axes that takes "
-        "depends on the query: it has a head axis when it has more axes than query.",
+        "The number of a mask's axes alone tells your code whether it has one for the heads. That depends "
+        "on the query: a mask has a head axis when it has more axes than query.",
     )
 
     wrong(
         "mha_mask_of_three_axes_only",
         {"2 <= mask.ndim <= query.ndim": "mask.ndim == 3"},
-        "Masks with three axes get a head axis in your code, whether or not query has three. It "
-        "depends on the query: without a batch three axes mean a mask for each head, and with two "
-        "batch axes a mask of four axes has no head axis yet.",
+        "The number of a mask's axes alone tells your code whether it has one for the heads. That depends "
+        "on the query: a mask has a head axis when it has more axes than query.",
     )
 
     wrong(

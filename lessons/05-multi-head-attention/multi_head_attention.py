@@ -2030,7 +2030,7 @@ checks_passed("MultiHeadAttention")
 # the mask is empty; to the inputs and to all parameters.
 ### BEGIN HIDDEN TESTS
 @probe
-def gradients(seed, parts, inputs, mask, of_output, of_weights):
+def slopes_of(seed, parts, inputs, mask, of_output, of_weights):
     torch.manual_seed(seed)
     layer = MultiHeadAttention(12, 3)
     with torch.no_grad():
@@ -2076,28 +2076,35 @@ empty = mask.clone()
 empty[1] = False
 names = ["query", "key", "value"]
 names += [f"{part}.{what}" for part in parts for what in ("weight", "bias")]
-for which, points, given, out, wei in (
-    ("both results, with a mask", 0.75, mask, A, B),
-    ("the output, with a mask", 0.25, mask, A, 0 * B),
-    ("the weights, with a mask", 0.25, mask, 0 * A, B),
-    ("both results, with an empty row in the mask", 0.5, empty, A, B),
-    ("both results, without a mask", 0.25, None, A, B),
-):
-    with check(f"gradients through {which}", points=points):
-        expected = gradients_by_torch(parts, inputs, given, out, wei)
-        found = gradients(seed, parts, inputs, given, out, wei)
-        for name, one, other in zip(names, found, expected, strict=True):
-            if one is None and not other.any():
-                continue  # a parameter that takes no part may have no gradient at all
-            assert_close(
-                one,
-                other,
-                f"The gradient of {name} through {which}, should be that of torch's attention with "
-                "the same numbers, and finite. Check first: is something detached?",
-                name=f"the gradient of {name}",
-                rtol=1e-4,
-                atol=1e-4,
-            )
+
+
+def compare(which, given, out, wei):
+    expected = gradients_by_torch(parts, inputs, given, out, wei)
+    found = slopes_of(seed, parts, inputs, given, out, wei)
+    for name, one, other in zip(names, found, expected, strict=True):
+        if one is None and not other.any():
+            continue  # a parameter that takes no part may have no gradient at all
+        assert_close(
+            one,
+            other,
+            f"The gradient of {name} through {which}, should be that of torch's attention with "
+            "the same numbers, and finite. Check first: is something detached?",
+            name=f"the gradient of {name}",
+            rtol=1e-4,
+            atol=1e-4,
+        )
+
+
+with check("gradients through both results, with a mask", points=0.75):
+    compare("both results, with a mask", mask, A, B)
+with check("gradients through the output, with a mask", points=0.25):
+    compare("the output, with a mask", mask, A, 0 * B)
+with check("gradients through the weights, with a mask", points=0.25):
+    compare("the weights, with a mask", mask, 0 * A, B)
+with check("gradients through both results, with an empty row in the mask", points=0.5):
+    compare("both results, with an empty row in the mask", empty, A, B)
+with check("gradients through both results, without a mask", points=0.25):
+    compare("both results, without a mask", None, A, B)
 checks_passed("MultiHeadAttention")
 ### END HIDDEN TESTS
 
