@@ -1112,6 +1112,7 @@ with exercise("weighted_average", base=SHORT_WEIGHTED_AVERAGE):
         },
         "Your function takes at most one leading axis. Any number is allowed, and those of the "
         "two arguments broadcast.",
+        edge=True,
     )
 
     wrong(

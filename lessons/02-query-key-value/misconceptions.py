@@ -86,6 +86,7 @@ with exercise("similarity_scores"):
         "Your code serves one query. With batch axes the features of query and keys no longer "
         "meet: a matrix product, for one, takes the wrong axis of the query for them. Leading "
         "axes of query and keys must broadcast.",
+        edge=True,
     )
 
     wrong(
@@ -170,6 +171,7 @@ with exercise("similarity_scores"):
         """,
         "Your code fits some numbers of axes only. Any number of leading axes is allowed, in "
         "query and in keys, and none.",
+        edge=True,
     )
 
     wrong(
@@ -1503,6 +1505,7 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
         },
         "Your formula names its axes and so knows one batch axis at most. Any number of leading "
         "axes is allowed, in each of the three arguments.",
+        edge=True,
     )
 
     wrong(

@@ -415,6 +415,7 @@ with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTE
         {"np.swapaxes(K, -1, -2)": "(K.T if K.ndim == 2 else K.transpose(0, 2, 1))"},
         "The axes of K are exchanged for one batch axis at most. The signature has dots: there "
         "may be none, one, two or more.",
+        edge=True,
     )
 
     wrong(
@@ -1389,6 +1390,7 @@ with exercise("torch_scaled_dot_product_attention"):
         """,
         "`torch.bmm` takes exactly one batch axis. The signature has dots: there may be none, two "
         "or more, and they may differ.",
+        edge=True,
     )
 
     wrong(

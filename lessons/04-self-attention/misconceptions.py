@@ -549,6 +549,7 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
             """,
         },
         "The axes of K are exchanged for none or one batch axis. There may be two or more.",
+        edge=True,
     )
 
     wrong(
@@ -1200,6 +1201,7 @@ with exercise("TorchSelfAttention"):
             """,
         },
         "Exchanging axes 1 and 2 is right for exactly one batch axis. Count the axes from the end.",
+        edge=True,
     )
 
     wrong(
@@ -1643,6 +1645,7 @@ with exercise("permutation_error"):
             return float(np.abs(before - after).max())
         """,
         "Axis 1 is permuted. That is right for exactly one batch axis; the rows are axis -2.",
+        edge=True,
     )
 
     wrong(

@@ -204,6 +204,7 @@ with exercise("split_heads", base=SHORT_SPLIT_HEADS):
         "Your code uses a method as torch tensors have it. NumPy arrays do not have it, or mean "
         "something else by its name. It should serve NumPy arrays as "
         "well.",
+        edge=True,
     )
 
     wrong(
@@ -217,6 +218,7 @@ with exercise("split_heads", base=SHORT_SPLIT_HEADS):
         },
         "Your code turns torch tensors into NumPy arrays: the result has the wrong kind and its "
         "gradient is lost. Keep the kind of x.",
+        edge=True,
     )
 
     wrong(
@@ -437,6 +439,7 @@ with exercise("combine_heads"):
         {"return x": "return np.asarray(x)"},
         "Your code turns torch tensors into NumPy arrays: the result has the wrong kind and its "
         "gradient is lost.",
+        edge=True,
     )
 
     wrong(
@@ -445,6 +448,7 @@ with exercise("combine_heads"):
         "Your code uses a method as torch tensors have it. NumPy arrays do not have it, or mean "
         "something else by its name. It should serve NumPy arrays as "
         "well.",
+        edge=True,
     )
 
     wrong(
@@ -738,6 +742,7 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
         "each text, (batch, n_q, n_k), then meets the head axis: an error, or, with as many texts "
         "as heads, each head silently gets the mask of one text.",
         seen="public issues: mask not unsqueezed",
+        edge=True,
     )
 
     wrong(
@@ -745,6 +750,7 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
         {"2 <= mask.ndim <= query.ndim": "mask.ndim > 1"},
         "Your mask gets a new axis also where it already has a head axis (it has more axes than "
         "query).",
+        edge=True,
     )
 
     wrong(
@@ -775,6 +781,7 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
         {"2 <= mask.ndim <= query.ndim": "mask.ndim == 3"},
         "The number of a mask's axes alone tells your code whether it has one for the heads. That depends "
         "on the query: a mask has a head axis when it has more axes than query.",
+        edge=True,
     )
 
     wrong(
@@ -1138,6 +1145,7 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
         },
         "Your layer works with one batch axis and fails without one. There may be none, one, two "
         "or more.",
+        edge=True,
     )
 
     wrong(

@@ -302,6 +302,7 @@ with exercise("combine_masks"):
             return result
         """,
         "A None among the masks is an error in your code. None means 'no mask here': leave it out.",
+        edge=True,
     )
 
     wrong(

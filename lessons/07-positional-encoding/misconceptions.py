@@ -257,6 +257,7 @@ with exercise("sinusoidal_positional_encoding", base=SHORT_SINUSOIDAL_POSITIONAL
         },
         "The result is float64, but right to the digits of float32 only, as where something on the "
         "way was float32: the missing digits do not come back by a conversion at the end.",
+        edge=True,
     )
 
     wrong(
@@ -719,6 +720,7 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
         "You take the number of positions from axis 1. That is right for exactly one batch axis. "
         "There may be none, two or more: count from the end.",
         seen="batch, n, d_model = X.shape",
+        edge=True,
     )
 
     wrong(
@@ -1296,6 +1298,7 @@ with exercise("mended_positions"):
         {"X.shape[-2]": "X.shape[1]"},
         "You count the positions along axis 1. That is right for one batch axis only: count from "
         "the end.",
+        edge=True,
     )
 
     wrong(

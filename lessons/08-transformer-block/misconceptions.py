@@ -407,6 +407,7 @@ with exercise("LayerNorm", base=SHORT_LAYER_NORM):
         },
         "Your code fails without a batch axis. There may be none, one, two or more: count axes "
         "from the end.",
+        edge=True,
     )
 
     wrong(
@@ -1317,6 +1318,7 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
         },
         "You insert a head axis into the mask. The attention does that itself where it is needed; "
         "yours makes the weights larger or mixes up texts and heads.",
+        edge=True,
     )
 
     wrong(

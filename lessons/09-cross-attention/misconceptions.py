@@ -491,6 +491,7 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
         "Where there is no batch axis, or another number of them, your code stops, as where "
         "exactly one is expected. There may be none, two or more, and those of x and memory may "
         "differ.",
+        edge=True,
     )
 
     wrong(
@@ -498,6 +499,7 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
         {"mask=self_mask": "mask=None if self_mask is None else self_mask[:, None]"},
         "A mask comes to another meaning, as where the block gives it a head axis. "
         "MultiHeadAttention does that, where it is needed.",
+        edge=True,
     )
 
     wrong(
@@ -511,6 +513,7 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
         },
         "A mask comes to another meaning, as where the block gives it a head axis. "
         "MultiHeadAttention does that, where it is needed.",
+        edge=True,
     )
 
     wrong(
@@ -936,6 +939,7 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
         {".argmax()": ".argmax(dim=-1)"},
         "Logits in a NumPy array make your code stop: for one, NumPy's argmax has no keyword dim. "
         "Logits may be either kind.",
+        edge=True,
     )
 
     wrong(
@@ -943,6 +947,7 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
         {".argmax()": ".argsort()[::-1][0]"},
         "Logits in a torch tensor make your code stop: for one, torch has no negative step, "
         "[::-1]. Logits may be either kind.",
+        edge=True,
     )
 
     wrong(
@@ -1320,6 +1325,7 @@ with exercise("align", base=SHORT_ALIGN):
         "return [source_tokens[i] for i in weights.detach().mean(0).argmax(-1)]",
         "A NumPy array makes your code stop: for one, it calls a method that only tensors have. "
         "weights may be either kind.",
+        edge=True,
     )
 
     wrong(

@@ -254,6 +254,7 @@ with exercise("next_token_loss", base=SHORT_LOSS):
         """,
         "Without a leading axis, or with two, your code does not get through, as where exactly one "
         "is expected. One text alone has none: count the axes from the right.",
+        edge=True,
     )
 
     wrong(
@@ -574,6 +575,7 @@ with exercise("GPT", base=SHORT_GPT):
         {"n = tokens.shape[-1]": "_, n = tokens.shape"},
         "Without a leading axis, or with two, your code does not get through, as where exactly one "
         "is expected. One text alone has none, and there may be two.",
+        edge=True,
     )
 
     wrong(

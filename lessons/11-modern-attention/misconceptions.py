@@ -1196,6 +1196,7 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
         "last two axes. A mask for each text, (batch, n_q, n_k), then meets the axis of the "
         "heads.",
         seen="public issues: mask not unsqueezed",
+        edge=True,
     )
 
     wrong(
@@ -1203,6 +1204,7 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
         {"2 <= mask.ndim <= query.ndim": "mask.ndim > 1"},
         "It goes wrong as where every mask gets a new axis, also one that already has a head axis "
         "(it has more axes than query).",
+        edge=True,
     )
 
     wrong(
@@ -1345,6 +1347,7 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
             "batch, n, d_model = query.shape\nkey = query if key is None else key"},
         "Without a leading axis, or with two, your layer stops, as where exactly one batch axis is "
         "expected. There may be none, two or more.",
+        edge=True,
     )
 
     wrong(

@@ -629,6 +629,7 @@ with exercise("linear_attention"):
         },
         "It goes wrong as where the sums run along axis 1 where there are texts in front: right "
         "for one leading axis, wrong for two. Count from the end.",
+        edge=True,
     )
 
     wrong(

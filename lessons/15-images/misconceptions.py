@@ -94,6 +94,7 @@ with exercise("patches"):
         "patches_one_leading_axis",
         {"*lead, height, width = images.shape": "batch, height, width = images.shape; lead = [batch]"},
         "It goes wrong as where code counts on one leading axis. One picture alone has none, and there may be two.",
+        edge=True,
     )
 
     wrong(
@@ -523,6 +524,7 @@ with exercise("VisionTransformer", base=SHORT_VIT):
         {"self.class_token.expand(*x.shape[:-2], 1, -1)": "self.class_token.expand(len(x), 1, -1)"},
         "It goes wrong as where code counts on one leading axis, where the class token is put in front, for one. "
         "One picture alone has none, and there may be two.",
+        edge=True,
     )
 
     wrong(
@@ -798,6 +800,7 @@ with exercise("attention_rollout", base=SHORT_ROLLOUT):
         {"layer @ shares": "torch.bmm(layer, shares) if library is torch else layer @ shares"},
         "With torch maps your code counts on one leading axis, as torch.bmm does. There may be none, "
         "or two.",
+        edge=True,
     )
 
     wrong(
