@@ -147,9 +147,15 @@ def _catalogue(lesson: Lesson, chosen: Sequence[str]) -> Iterator[str]:
             sum(alternative.exercise == exercise for alternative in right),
         )
         if counts[0] < _LEAST_WRONG:
-            yield f"{exercise}: {counts[0]} of {_LEAST_WRONG} misconceptions in misconceptions.py"
+            yield (
+                f"{exercise}: misconceptions.py has {counts[0]} of the {_LEAST_WRONG} known "
+                "mistakes that an exercise should have at least"
+            )
         if counts[1] < _LEAST_RIGHT:
-            yield f"{exercise}: {counts[1]} of {_LEAST_RIGHT} alternatives in alternatives.py"
+            yield (
+                f"{exercise}: alternatives.py has {counts[1]} of the {_LEAST_RIGHT} right "
+                "answers that an exercise should have at least"
+            )
         if exercise not in hidden:
             yield f"{exercise}: no hidden test; add a cell test_{exercise}_<aspect>"
     for misconception in wrong:
