@@ -115,7 +115,7 @@ def _switched_on(settings: Path) -> bool:
 
 
 def module_of(folder: str) -> str:
-    """The module of a lesson: ``lesson_02_query_key_value`` of ``02-query-key-value``."""
+    """The module of a lesson: ``lesson_02_two_means`` of ``02-two-means``."""
     return "lesson_" + re.sub(r"\W", "_", folder)
 
 

@@ -128,8 +128,7 @@ def wrong(
         sentence: for the student: what the code does, what it should do, and why,
             without giving the line away.
         seen: where it was met: a paper, a public issue, a course.
-        edge: it is right but for one edge, such as leading axes or `mask=None`, and has to keep
-            most of its points; `autograder trial` counts them.
+        edge: it is right but for one edge of its card, and has to keep most of its points.
 
     Raises:
         LessonError: it stands outside of ``with exercise(...)``.
@@ -291,15 +290,8 @@ def _made(path: Path, change: _Changed, solutions: dict[str, str]) -> Implementa
             source = with_body(base, change.change)
     except Unfit as error:
         raise LessonError(f"{path}: {change.exercise}, {change.name!r}: {error}") from None
-    return Implementation(
-        change.exercise,
-        change.name,
-        source,
-        change.sentence,
-        change.seen,
-        edit=edit,
-        edge=change.edge,
-    )
+    said = change.sentence, change.seen, False
+    return Implementation(change.exercise, change.name, source, *said, edit, change.edge)
 
 
 def _defines(text: str, name: str) -> bool:

@@ -33,8 +33,11 @@ DISTRIBUTION = "attention-course-autograder"
 LESSONS = "|".join(lesson.folder for lesson in COURSE.lessons)
 #: Modules that name attention all the same, each with the reason.
 NAMES_ATTENTION = {
+    "autograder/cli/main.py": "the command's second name",
     "lesson_kit/chat_model.py": "keys of the format that a published model is in",
     "lesson_kit/course_progress.py": "a key in notebooks that were handed out before",
+    "lesson_kit/own_frame.py": "the README of a student's package, which has one name in all courses",
+    "lesson_kit/package_program.py": "what a student's package runs: the published model's keys",
 }
 
 
