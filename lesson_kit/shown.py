@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 import textwrap
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -68,6 +69,15 @@ def as_html(text: str) -> str:
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
+#: A page that runs what a cell shows scrolls to a new box, whose headline may have left the view;
+#: one that is opened later, with the box in it, stays where it is.
+_IN_VIEW = (
+    "<script>(function (box, shown) {{ if (box && Date.now() / 1000 - shown < 60) setTimeout("
+    "function () {{ box.scrollIntoView({{block: 'nearest'}}); }}, 150); }})"
+    "(document.currentScript && document.currentScript.parentElement, {:.0f});</script>"
+)
+
+
 def paragraph(text: str) -> str:
     """HTML as a paragraph of a box, near the next one: the box is to be seen at once."""
     return f'<p style="margin:.35em 0">{text}</p>'
@@ -96,7 +106,8 @@ def show_box(body: str, lines: Sequence[str], points: float = 0.0, *, headline: 
     box = (
         f'<div role="alert" style="border:1px solid {colour};border-left-width:6px;'
         'padding:.2em 1em;margin:.3em 0;max-width:60em;line-height:1.45">'
-        f"{paragraph(f'{mark} {html.escape(headline or _headline())}')}{body}</div>"
+        f"{paragraph(f'{mark} {html.escape(headline or _headline())}')}{body}"
+        f"{_IN_VIEW.format(time.time())}</div>"
     )
     text = "\n".join(as_text(lines, headline))
     publish_display_data({"text/html": box, "text/plain": text}, metadata={POINTS: points})

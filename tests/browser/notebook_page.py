@@ -34,8 +34,11 @@ def answer(page: Page, stub: Locator, source: str) -> None:
     page.keyboard.press("Control+Enter")
 
 
-def answer_and_check(page: Page, stub: Locator, source: str) -> None:
-    """Type an answer, run it and, when it has run, the folded check below it."""
+def answer_and_check(page: Page, stub: Locator, source: str, *, at_the_top: bool = False) -> None:
+    """Type an answer, run it and, when it has run, the folded check below it.
+
+    at_the_top: with the answer at the upper end of what is seen, from where JupyterLab scrolls on.
+    """
     prompt = stub.locator(".jp-InputPrompt")
     number = re.sub(r"\D", "", prompt.inner_text())
     stub.locator(".cm-content").click()
@@ -44,6 +47,9 @@ def answer_and_check(page: Page, stub: Locator, source: str) -> None:
     page.keyboard.press("Shift+Enter")
     # A kernel forgets all cells that wait behind one that raises: the check would show nothing.
     expect(prompt).to_have_text(re.compile(rf"^\[(?!{number}\])\d+\]:$"))
+    if at_the_top:
+        stub.evaluate("cell => cell.scrollIntoView()")
+        page.wait_for_timeout(300)
     page.keyboard.press("Shift+Enter")
 
 
