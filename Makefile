@@ -15,7 +15,7 @@ MODEL := $(VENV)/.ready-model
 TESTS := $(VENV)/.ready-tests
 WORKERS ?= 2
 # Tests wait for boxes, kernels and browsers: one process more than cores.
-TESTERS ?= 3
+TESTERS ?= 4
 NBVAL = --nbval --nbval-sanitize-with tests/nbval.cfg
 # make test NO_SKIPS=1: a test that is skipped fails, as where everything is installed.
 NO_SKIPS ?=
