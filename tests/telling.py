@@ -6,6 +6,7 @@ import re
 
 #: What any code of this kind holds, and tells nothing.
 BOILERPLATE = {
+    "exceptException:",
     "super().__init__()",
     "withtorch.no_grad():",
     "torch.manual_seed(0)",

@@ -2540,15 +2540,15 @@ with exercise("fuse_projections", base=SHORT_FUSE_PROJECTIONS):
     wrong(
         "fuse_head_by_head",
         """
-            parts = attention.W_q, attention.W_k, attention.W_v
+            layers = attention.W_q, attention.W_k, attention.W_v
             d_model = attention.W_q.in_features
             heads = attention(torch.zeros_like(attention.W_q.weight))[1].shape[-3]
             fused = nn.Linear(d_model, 3 * d_model).to(attention.W_q.weight.dtype)
             fused.weight.data = torch.cat(
-                [part.weight.data.chunk(heads)[head] for head in range(heads) for part in parts]
+                [part.weight.data.chunk(heads)[head] for head in range(heads) for part in layers]
             )
             fused.bias.data = torch.cat(
-                [part.bias.data.chunk(heads)[head] for head in range(heads) for part in parts]
+                [part.bias.data.chunk(heads)[head] for head in range(heads) for part in layers]
             )
             return fused
         """,

@@ -2488,7 +2488,7 @@ def words_of(weights, names):
     try:
         found = align(weights, list(names))
     except (AttributeError, TypeError):
-        if isinstance(weights, torch.Tensor):
+        if torch.is_tensor(weights):
             raise
         found = align(torch.from_numpy(weights.copy()), list(names))
     if isinstance(found, (list, tuple, np.ndarray)):

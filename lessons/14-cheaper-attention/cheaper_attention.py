@@ -3324,13 +3324,13 @@ for name, way in ways.items():
         print(f"{name:26s} {n:5d} {kept[name][-1]:19,d} {products[name, n]:27,d}")
 blocks, again = kept.values()
 assert blocks[1] > 1024**2 and again[1] < 4 * 1024 * 16 and 1.9 < again[1] / again[0] < 2.1, differs
+extra = products["computed again", 1024] / products["blocks of 32 (lesson 11)", 1024]
+print(f"multiply-adds of the products, computed again over kept: {extra:.3f}")
+assert abs(extra - 7 / 6) < 0.01, differs
 why = "One number for each pair of words is kept, and there are four times as many pairs."
 reply("guess_kept_blocks", guess_kept_blocks, blocks[1] / blocks[0], why, within=0.5)
 why = "The output and one number a query: twice the words, twice the numbers."
 reply("guess_kept_recomputed", guess_kept_recomputed, again[1] / again[0], why, within=0.2)
-extra = products["computed again", 1024] / products["blocks of 32 (lesson 11)", 1024]
-print(f"multiply-adds of the products, computed again over kept: {extra:.3f}")
-assert abs(extra - 7 / 6) < 0.01, differs
 
 # %% [markdown]
 # Six products a block become seven: two forward ($S$ and $O$), four backward ($dV$, $dP$, $dQ$, $dK$), and $S$ once

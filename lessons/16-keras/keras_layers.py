@@ -853,7 +853,7 @@ found = {}
 for sizes, shapes in (
     ((2, 4, 5), ((4, 5), (2, 4, 5), (2, 1, 5), (1, 5), (2, 4, 1))),
     ((3, 3, 3), ((3, 3), (3, 3, 3), (3, 1, 3))),  # as many texts as heads, queries and keys
-    ((1, 1, 1), ((1, 1), (1, 1, 1))),
+    ((1, 1, 2), ((1, 2), (1, 1, 2))),
 ):
     batch, n_q, n_k = sizes
     texts = [torch.tensor(rng.normal(size=(batch, n, 12))).float() for n in (n_q, n_k, n_k)]

@@ -561,9 +561,9 @@ guess_fewest = 4  # write a number
 for word in ("aardvark", "bookshop", "anananan"):
     print(word, *("".join(pair) for pair in learn_merges({word: 1}, 10)))
 fewest = len(learn_merges({"anananan": 1}, 10))
+assert fewest == 3 and len(learn_merges({"aardvark": 1}, 10)) == 6
 why = "Where the word repeats itself, each merge doubles what is there."
 reply("guess_fewest", guess_fewest, fewest, why)
-assert fewest == 3 and len(learn_merges({"aardvark": 1}, 10)) == 6
 
 # %% [markdown]
 # ### Text that people wrote

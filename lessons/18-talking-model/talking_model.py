@@ -2280,12 +2280,11 @@ for levels in (16, 12, 10, 8):
     print(f"{levels:2d} levels, {math.log2(levels) + 1:.1f} bits: loss {kept[levels][0][0]:5.2f} {kept[levels][0][1]:5.2f}   {kept[levels][1]!r}")
 knows = [levels for levels in kept if "Paris" in kept[levels][1]]
 assert not published or (12 in knows and 8 not in knows and kept[8][0][0] > kept[16][0][0] + 0.8)
-if published:
-    reply("guess_levels", guess_levels, min(knows, default=0), "At 12 it loses two thirds of a nat, at 10 more than one, and still says Paris.", within=0)
-
 for layer, block in enumerate(blocks):  # and all sixteen again, for whoever goes on talking
     load_layer(block, {name: numbers_of(name) for name in raw_tensors if name.startswith(f"blk.{layer}.")}, layer)
 assert not published or answer_to(france, 6) == kept[16][1]
+if published:
+    reply("guess_levels", guess_levels, min(knows, default=0), "At 12 it loses two thirds of a nat, at 10 more than one, and still says Paris.", within=0)
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 figure, axes = plt.subplots(figsize=(7.5, 3.2), layout="constrained")
