@@ -2934,10 +2934,10 @@ reply("guess_writes", guess_writes, pays["write", "linear"], why)
 # largest, total, collected = ...     # for each query, as in lesson 11
 # for ...:                            # blocks of keys and values
 #     ...
-# output = collected / total
+# output = ...                        # what was collected, over the total
 # L = ...                             # (..., n_q, 1)
 # ctx.save_for_backward(Q, K, V, output, L)
-# ctx.block_size = block_size
+# ctx.block_size = ...                # for the backward pass
 # return output
 # ```
 #

@@ -835,7 +835,7 @@ checks_passed("KerasMultiHeadAttention")
 @probe
 def attend(state, num_heads, query, key, value, masks):
     layer = KerasMultiHeadAttention(len(state["W_q.bias"]), num_heads)
-    layer(query.clone())
+    layer(query.clone(), key.clone())
     for name in ("W_q", "W_k", "W_v", "W_o"):
         getattr(layer, name).kernel.assign(state[f"{name}.weight"].T)
         getattr(layer, name).bias.assign(state[f"{name}.bias"])

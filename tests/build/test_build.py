@@ -153,11 +153,7 @@ def shown_code(lesson: Lesson) -> set[str]:
 
 #: Lesson 10 asks for a training step and then for the test of one: steps, most of them broken, are
 #: what the second is tried on, and the formula that the first is compared with tells the second.
-TOLD_BY_THE_CHECK_OF = {
-    "training_step": "judges_step",
-    "judges_step": "training_step",
-    "RecomputedAttention": "RecomputedAttention",  # its card gives a skeleton
-}
+TOLD_BY_THE_CHECK_OF = {"training_step": "judges_step", "judges_step": "training_step"}
 
 
 def given_to(exercise: str, lesson: Lesson) -> set[str]:
