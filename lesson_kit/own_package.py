@@ -174,11 +174,9 @@ def put(path: Path, name: str, text: str, order: Sequence[str] = ()) -> Section 
     elif old is not None and old.edited:
         return old
     if old is None:
-        later = set(order[list(order).index(name) + 1 :]) if name in order else set()
-        at = next((i for i, section in enumerate(row) if section.name in later), len(row))
-        old = Section(name, "", "")
-        row.insert(at, old)
-    old.text, old.written = text, _digest(text)
+        _insert(row, Section(name, _digest(text), text), order)
+    else:
+        old.text, old.written = text, _digest(text)
     _write(path, row)
     return None
 
@@ -186,10 +184,15 @@ def put(path: Path, name: str, text: str, order: Sequence[str] = ()) -> Section 
 def replace(path: Path, name: str, text: str, order: Sequence[str]) -> None:
     """:func:`put`, also where somebody edited the section."""
     row = [section for section in sections(path) if section.name != name]
-    later = set(order[list(order).index(name) + 1 :])
-    at = next((i for i, section in enumerate(row) if section.name in later), len(row))
-    row.insert(at, Section(name, _digest(text), text))
+    _insert(row, Section(name, _digest(text), text), order)
     _write(path, row)
+
+
+def _insert(row: list[Section], new: Section, order: Sequence[str]) -> None:
+    """Before the first section that stands behind it in the order; else at the end."""
+    later = set(order[list(order).index(new.name) + 1 :]) if new.name in order else set()
+    at = next((i for i, section in enumerate(row) if section.name in later), len(row))
+    row.insert(at, new)
 
 
 def _defines(row: Sequence[Section], name: str) -> bool:
