@@ -80,13 +80,9 @@ class Choice:
 class _Changed:
     """A misconception as :func:`wrong` is given it: not yet made of its base."""
 
-    exercise: str
-    name: str
+    known: Implementation
     change: Mapping[str, str] | str
-    sentence: str
-    seen: str
     base: str
-    edge: bool
 
 
 #: What a file registers while it is read, and the exercise and base of the ``with`` it is in.
@@ -137,7 +133,9 @@ def wrong(
         raise LessonError(
             f"wrong({name!r}, ...) belongs to no exercise; put it inside `with exercise(...):`"
         )
-    _collected.append(_Changed(_group[-1][0], name, change, sentence, seen, _group[-1][1], edge))
+    of, base = _group[-1]
+    known = Implementation(of, name, "", sentence, seen, edge=edge)
+    _collected.append(_Changed(known, change, base))
 
 
 def misconception(
@@ -219,16 +217,16 @@ def _read(
     imports = _imports(text, setup)
     for entry in registered:
         if isinstance(entry, _Changed):
-            read.append(_with(imports, _made(path, entry, dict(solutions))))
+            made = _made(path, entry, dict(solutions))
         elif isinstance(entry, Implementation):
             made = replace(entry, source=_source_of(path, entry, sources))
-            read.append(_with(imports, made))
         else:
             read.append(entry)
             continue
-        if (entry.exercise, entry.name) in names:
-            raise LessonError(f"{path}: {entry.name!r} of {entry.exercise} stands there twice")
-        names.add((entry.exercise, entry.name))
+        if (made.exercise, made.name) in names:
+            raise LessonError(f"{path}: {made.name!r} of {made.exercise} stands there twice")
+        names.add((made.exercise, made.name))
+        read.append(_with(imports, made))
     return tuple(read)
 
 
@@ -275,23 +273,23 @@ def _source_of(path: Path, entry: Implementation, sources: dict[tuple[str, str],
 
 def _made(path: Path, change: _Changed, solutions: dict[str, str]) -> Implementation:
     """A misconception with the source that its change makes of its base."""
-    if change.exercise not in solutions:
+    known = change.known
+    if known.exercise not in solutions:
         there = ", ".join(solutions)
-        raise LessonError(f"{path}: {change.name!r} is of {change.exercise!r}; there are {there}")
-    base = code_of(change.base or solutions[change.exercise])
+        raise LessonError(f"{path}: {known.name!r} is of {known.exercise!r}; there are {there}")
+    base = code_of(change.base or solutions[known.exercise])
     edit: tuple[tuple[str, str], ...] = ()
     try:
         if not isinstance(change.change, str):
             edit = tuple(change.change.items())
             source = edited(base, change.change)
-        elif _defines(change.change, change.exercise):
+        elif _defines(change.change, known.exercise):
             source = code_of(change.change)
         else:
             source = with_body(base, change.change)
     except Unfit as error:
-        raise LessonError(f"{path}: {change.exercise}, {change.name!r}: {error}") from None
-    said = change.sentence, change.seen, False
-    return Implementation(change.exercise, change.name, source, *said, edit, change.edge)
+        raise LessonError(f"{path}: {known.exercise}, {known.name!r}: {error}") from None
+    return replace(known, source=source, edit=edit)
 
 
 def _defines(text: str, name: str) -> bool:
