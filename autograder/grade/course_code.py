@@ -14,10 +14,6 @@ from typing import Any
 from autograder.box.leaves import leaves
 from lesson_kit.tensors import installed, torch
 
-if installed():
-    from torch import nn
-    from torch.func import functional_call
-
 _PLAIN = (int, float, bool, str, type(None))
 
 #: Numbers in one request. A box chooses what is computed here, and one step of a library, such as
@@ -101,7 +97,7 @@ class CourseCode:
     def _call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         return function(*args, **kwargs)
 
-    def _make(self, kind: type[nn.Module], given: Any, named: Any, seed: int) -> Any:
+    def _make(self, kind: type[torch.nn.Module], given: Any, named: Any, seed: int) -> Any:
         torch.manual_seed(seed)
         module = kind(*given, **named)
         return {
@@ -111,13 +107,13 @@ class CourseCode:
             "linear layers": {
                 path: (layer.in_features, layer.out_features, layer.bias is not None)
                 for path, layer in module.named_modules()
-                if type(layer) is nn.Linear
+                if type(layer) is torch.nn.Linear
             },
         }
 
     def _forward(
         self,
-        kind: type[nn.Module],
+        kind: type[torch.nn.Module],
         *,
         given: Any,
         named: Any,
@@ -131,7 +127,7 @@ class CourseCode:
         module = kind(*given, **named).train(training)
         _set(module, attributes)
         torch.manual_seed(seed)
-        return functional_call(module, state, tuple(args), dict(kwargs), strict=True)
+        return torch.func.functional_call(module, state, tuple(args), dict(kwargs), strict=True)
 
 
 def _numbers(tree: Any) -> int:
@@ -145,7 +141,7 @@ def _numbers(tree: Any) -> int:
     return int(getattr(tree, "size", 0))
 
 
-def _attributes(module: nn.Module) -> dict[str, Any]:
+def _attributes(module: torch.nn.Module) -> dict[str, Any]:
     """The plain attributes of a module and its parts, by dotted name."""
     return {
         f"{path}.{name}".removeprefix("."): value
@@ -155,7 +151,7 @@ def _attributes(module: nn.Module) -> dict[str, Any]:
     }
 
 
-def _set(module: nn.Module, attributes: dict[str, Any]) -> None:
+def _set(module: torch.nn.Module, attributes: dict[str, Any]) -> None:
     """Set those that the module has; a box that names another, or sends no plain value, erred."""
     known = _attributes(module)
     for path, value in attributes.items():
