@@ -34,6 +34,11 @@ def replacing(path: Path) -> Iterator[Path]:
         raise
 
 
+def holds_something(path: Path) -> bool:
+    """Whether something is there that is no empty folder, so that nothing new may be made there."""
+    return path.exists() and (not path.is_dir() or any(path.iterdir()))
+
+
 def untaken(path: Path) -> Path:
     """``path``, or the first of ``path-2``, ``path-3``... that nothing has yet."""
     free, number = path, 1

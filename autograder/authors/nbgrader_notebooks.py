@@ -18,12 +18,14 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from autograder.authors.new_course import ENTRY
+from autograder.course.course_toml import notebook_of
 from autograder.course.given_names import given_by, taken_from_elsewhere
 from autograder.course.lessons import Course, Lesson, LessonError
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED
 from autograder.diagnose.plain_run import PlainRun, told
 from autograder.errors import WrongUse
-from autograder.files import write_whole
+from autograder.files import holds_something, write_whole
 from autograder.notebooks import grade_id, is_answer, is_test, is_written, nbgrader_metadata
 
 __all__ = ["CannotImport", "import_notebooks"]
@@ -80,20 +82,19 @@ def import_notebooks(source: Path, root: Path) -> Imported:
         CannotImport: there is no notebook to import, or ``root`` holds something; nothing is
             written.
     """
-    if root.exists() and (not root.is_dir() or any(root.iterdir())):
+    if holds_something(root):
         raise CannotImport(f"{root} exists and is not empty; choose a new folder for the course")
     paths = [source] if source.is_file() else sorted(source.rglob("*.ipynb"))
     paths = [path for path in paths if ".ipynb_checkpoints" not in path.parts]
     if not paths:
         raise CannotImport(f"{source} holds no notebook; name nbgrader's source folder")
     made = Imported()
-    entries = [f'title = "{_word(source.resolve().stem)}"']
+    entries = [f'title = "{_word(source.resolve().stem)}"\n']
     for path in paths:
         called = path.relative_to(source) if source.is_dir() else path.name
         name = f"{len(made.lessons) + 1:02d}-{_word(path.stem).replace('_', '-')}"
-        entry = f'\n[[lesson]]\nfolder = "{name}"\ntitle = "{_word(path.stem)}"\nminutes = 60\n'
-        entry += 'needs = []\nabout = "What it is about, in a sentence."'
-        write_whole(root / "lessons" / "course.toml", "\n".join([*entries, entry, ""]))
+        entry = ENTRY.format(folder=name, title=_word(path.stem), minutes=60)
+        write_whole(root / "lessons" / "course.toml", "".join([*entries, entry]))
         try:
             for text in _imported(path, root, name):
                 made.remarks.append(f"{called}: {text}")
@@ -106,7 +107,7 @@ def import_notebooks(source: Path, root: Path) -> Imported:
     if not made.lessons:
         shutil.rmtree(root)
         raise CannotImport("no notebook could be imported; " + "; ".join(made.remarks))
-    write_whole(root / "lessons" / "course.toml", "\n".join([*entries, ""]))
+    write_whole(root / "lessons" / "course.toml", "".join(entries))
     return made
 
 
@@ -267,8 +268,7 @@ def _write(folder: Path, cells: list[_Cell]) -> None:
         kind = "# %% [markdown] " if cell.markdown else "# %% "
         text = re.sub(r"^", "# ", cell.text, flags=re.M) if cell.markdown else cell.text
         parts.append(f"{kind}{header}".rstrip() + f"\n{text}\n")
-    name = re.sub(r"^\d+-", "", folder.name).replace("-", "_")
-    write_whole(folder / f"{name}.py", "\n".join(parts))
+    write_whole(folder / f"{notebook_of(folder.name)}.py", "\n".join(parts))
     for empty in ("misconceptions.py", "alternatives.py"):
         write_whole(folder / empty, "")
 

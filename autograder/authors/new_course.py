@@ -16,14 +16,15 @@ from autograder.course.course_toml import read_course_toml
 from autograder.course.lessons import Course
 from autograder.diagnose.lock import LOCK_FILE
 from autograder.errors import WrongUse
-from autograder.files import LEFT_BY_TOOLS, write_whole
+from autograder.files import LEFT_BY_TOOLS, holds_something, write_whole
 
-__all__ = ["NewCourseError", "new_course", "new_lesson"]
+__all__ = ["ENTRY", "NewCourseError", "new_course", "new_lesson"]
 
 #: The folder in the installed package that setup.py makes of the example.
 IN_WHEEL = "example_course"
 
-_ENTRY = """
+#: A lesson in course.toml.
+ENTRY = """
 [[lesson]]
 folder = "{folder}"
 title = "{title}"
@@ -49,7 +50,7 @@ def new_course(root: Path) -> Course:
     Raises:
         NewCourseError: something is there; nothing is touched.
     """
-    if root.exists() and (not root.is_dir() or any(root.iterdir())):
+    if holds_something(root):
         raise NewCourseError(f"{root} exists and is not empty; choose a new folder for the course")
     shutil.copytree(_example(), root / "lessons", ignore=_LEFT)
     return Course.load(root)
@@ -91,7 +92,7 @@ def new_lesson(course: Course, name: str) -> Path:
     for path in folder.glob("*.py"):
         path.write_text(re.sub(rf"\b{like.notebook}", word, path.read_text("utf-8")), "utf-8")
     title = name.replace("-", " ").capitalize()
-    entry = _ENTRY.format(folder=folder.name, title=title, minutes=like.minutes)
+    entry = ENTRY.format(folder=folder.name, title=title, minutes=like.minutes)
     listed = course.root / "lessons" / "course.toml"
     write_whole(listed, listed.read_text("utf-8").rstrip() + "\n" + entry)
     return folder

@@ -17,7 +17,7 @@ from autograder.classroom.late import TO_BEGIN_WITH, LatePolicy
 from autograder.classroom.new_gradebook import begin_gradebook
 from autograder.classroom.roster import Roster
 from autograder.course.lessons import Course
-from autograder.files import write_whole
+from autograder.files import holds_something, write_whole
 from autograder.grade.limits import Limits
 from autograder.processes import processes
 from lesson_kit.tensors import one_thread
@@ -185,7 +185,7 @@ def new_class(
         ClassError: the folder holds something already; nothing is touched.
         LessonError, BuildError: a lesson cannot be released.
     """
-    if root.exists() and (not root.is_dir() or any(root.iterdir())):
+    if holds_something(root):
         raise ClassError(f"{root} exists and is not empty; choose a new folder for the class")
     if not course.lessons:
         raise ClassError(f"{course.title} has no lesson that is finished; remove a draft = true")

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["CourseText", "LessonText", "WrongCourseToml", "read_course_toml"]
+__all__ = ["CourseText", "LessonText", "WrongCourseToml", "notebook_of", "read_course_toml"]
 
 
 class WrongCourseToml(ValueError):
@@ -68,6 +68,11 @@ def read_course_toml(text: str) -> CourseText:
     return CourseText(_words("", tree, "title"), _words("", tree, "needs", "Python"), (*lessons,))
 
 
+def notebook_of(folder: str) -> str:
+    """What a lesson's notebook is called unless the file says another name."""
+    return re.sub(r"^\d+-", "", folder).replace("-", "_")
+
+
 def _lesson(entry: dict[str, Any], above: list[str]) -> LessonText:
     folder = _words("a lesson: ", entry, "folder")
     where = f"{folder}: "
@@ -92,7 +97,7 @@ def _lesson(entry: dict[str, Any], above: list[str]) -> LessonText:
         if name not in above:
             there = ", ".join(above) or "none, so that it is []"
             raise WrongCourseToml(f"{where}needs {name!r}, no lesson above it; there are {there}")
-    notebook = _words(where, entry, "notebook", re.sub(r"^\d+-", "", folder).replace("-", "_"))
+    notebook = _words(where, entry, "notebook", notebook_of(folder))
     if not notebook.isidentifier() or notebook in ("misconceptions", "alternatives"):
         raise WrongCourseToml(f"{where}notebook {notebook!r} is no name; write it as my_notebook")
     title, about = _words(where, entry, "title"), _words(where, entry, "about")

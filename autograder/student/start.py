@@ -9,6 +9,7 @@ from pathlib import Path
 from autograder.course.release import read_manifest
 from autograder.course.standalone import installed_course, lay_out
 from autograder.errors import WrongUse
+from autograder.files import holds_something
 
 __all__ = ["StartError", "open_lab", "start"]
 
@@ -33,7 +34,7 @@ def start(folder: Path) -> bool:
     """
     if read_manifest(folder) is not None:
         return False
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if holds_something(folder):
         raise StartError(f"{folder} holds something else; choose a new folder")
     lay_out(installed_course(), folder)
     return True
