@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from autograder.authors.cards import rare_kinds, unasked, unpromised
 from autograder.authors.processor_bound import processor_bound
 from autograder.authors.self_consistency import unsaid_own_results
 from autograder.course.implementations import alternatives, misconceptions
@@ -57,7 +58,8 @@ def lint(lesson: Lesson, exercises: Sequence[str] = (), seed: int = 401) -> list
         seed: of the inputs.
     """
     chosen = [name for name in lesson.exercises if not exercises or name in exercises]
-    remarks = [*_texts(lesson), *processor_bound(lesson), *_catalogue(lesson, chosen)]
+    remarks = [*_texts(lesson), *unpromised(lesson), *processor_bound(lesson)]
+    remarks += _catalogue(lesson, chosen)
     with Matrix(lesson) as matrix:
         stopped = matrix.run.stopped.items()
         remarks += [f"{cell}: the solved lesson stops here: {e}" for cell, e in stopped]
@@ -200,6 +202,7 @@ class _Calls:
     """What the tests hand to one exercise."""
 
     shapes: list[dict[str, tuple[int, ...]]] = field(default_factory=list)
+    rare: set[str] = field(default_factory=set)
 
 
 def _on_solutions(run: PlainRun, chosen: Sequence[str], seed: int) -> Iterator[str]:
@@ -221,6 +224,7 @@ def _on_solutions(run: PlainRun, chosen: Sequence[str], seed: int) -> Iterator[s
             if error is not None:
                 yield f"{test}: the solution fails it: {told(error)}"
         yield from _equal_sizes(exercise, run.lesson.exercises[exercise], calls)
+        yield from unasked(run.lesson, exercise, calls.rare)
         rows = [row for array in weights for row in array if not np.isin(row, (0.0, 1.0)).all()]
         saturated = sum(float(np.max(row)) > 0.99 for row in rows)
         if rows and saturated > MAX_SATURATED * len(rows):
@@ -264,6 +268,7 @@ def _recorded_call(function: Callable[..., Any], calls: _Calls) -> Callable[...,
     def call(*args: Any, **kwargs: Any) -> Any:
         with contextlib.suppress(TypeError):
             bound = signature.bind(*args, **kwargs).arguments
+            calls.rare.update(kind for value in bound.values() for kind in rare_kinds(value))
             shapes = {
                 name: tuple(value.shape)
                 for name, value in bound.items()

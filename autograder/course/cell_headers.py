@@ -1,7 +1,7 @@
 """The short headers of a lesson's cells, and the nbgrader metadata that they stand for.
 
     # %% answer="softmax"
-    # %% check="softmax" points=2
+    # %% check="softmax" points=2 card="each row sums to 1"
     # %% [markdown] written="order" points=3
     # %% locked="given_numbers"
 
@@ -23,7 +23,9 @@ _WORDS = {
     "locked": ("", {"grade": False, "locked": True, "solution": False}),
 }
 _GRADED = ("check", "written")
-_KNOWN = {*_WORDS, "points", "nbgrader", "tags"}
+#: The phrases of its card that a check holds (:mod:`autograder.authors.cards`), for authors only.
+_CARD = "card"
+_KNOWN = {*_WORDS, _CARD, "points", "nbgrader", "tags"}
 #: What jupytext itself notes of a cell: a title, and ``lines_to_next_cell`` and its like.
 _JUPYTEXTS = ("title", "lines_to_")
 
@@ -60,6 +62,8 @@ def nbgrader_of(header: Mapping[str, Any], cell_type: str) -> dict[str, Any] | N
         raise WrongHeader(f"{word}={name!r} is no name; write it as in {_form(word)}")
     if (word in _GRADED) != ("points" in header) or not _is_number(points):
         raise WrongHeader(f"points belong to check and written cells; write {_form(word)}")
+    if _CARD in header and word != "check":
+        raise WrongHeader(f"card= names what a check holds, and {word}= is none")
     if (cell_type == "markdown") != (word == "written"):
         raise WrongHeader(f"{word}= on a {cell_type} cell; write {_form(word)}")
     prefix, kind = _WORDS[word]

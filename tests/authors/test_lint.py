@@ -115,6 +115,33 @@ def test_a_mistake_in_a_test_cell_is_found(tmp_path: Path, says: str) -> None:
     assert any(says in text for text in found), found
 
 
+def promising(header: str, x: str = "check_rng().uniform(size=2)") -> str:
+    return f"# %% {header} points=1\nx = {x}\nassert_close(double(x), 2.0 * x, 'Twice?')\n"
+
+
+@pytest.mark.parametrize(
+    ("cells", "says"),
+    [
+        ([promising('check="double_a" card="a negative `x` is a ValueError"')], ""),
+        ([promising('check="double_a"')], ""),  # no check of the lesson names a phrase
+        ([promising('check="double_a" card="x twice"')], "'x twice' stands neither on the card"),
+        (
+            [promising('check="double_a" card="Twice x"'), promising('check="double_b"')],
+            "test_double_b: names no phrase",
+        ),
+        (
+            [promising('check="double_a" card=["Twice x"]', "np.ones(3, dtype=np.int8)")],
+            "double: its checks give narrow whole numbers",
+        ),
+        ([promising('check="double_a" card="Twice x"', "np.full(2, 1e7)")], "above 10^6"),
+        ([promising('check="double_a" card="Twice x"', "np.ones(2, np.float16)")], "half"),
+    ],
+)
+def test_a_check_holds_a_phrase_of_its_card(tmp_path: Path, cells: list[str], says: str) -> None:
+    found = lint(lesson_with(tmp_path, *cells))
+    assert any(says in text for text in found) if says else found == [], found
+
+
 EXERCISES = (
     head("mix") + 'def mix(Q, K):\n    """Softmax of Q K^T."""\n    ### BEGIN SOLUTION\n'
     "    s = Q @ K.T\n    e = np.exp(s - s.max(-1, keepdims=True))\n"
