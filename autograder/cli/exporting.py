@@ -25,7 +25,7 @@ from autograder.errors import WrongUse
 if TYPE_CHECKING:
     from autograder.classroom.folder import ClassFolder
 
-CANVAS, MOODLE, CSV, FINAL = "canvas", "moodle", "csv", "final"
+CSV, FINAL = "csv", "final"
 FEEDBACK, RELEASE, TERMS = "feedback", "release", "terms"
 
 
@@ -36,9 +36,9 @@ FEEDBACK, RELEASE, TERMS = "feedback", "release", "terms"
 @class_argument
 @click.option(
     "--to",
-    type=click.Choice([CANVAS, MOODLE, CSV, FINAL, FEEDBACK, RELEASE, TERMS]),
+    metavar="WHERE",
     required=True,
-    help="an LMS's table of grades, or pages, lessons, and results of several terms",
+    help="canvas, moodle or another LMS that is installed, csv, final; feedback, release, terms",
 )
 @assignments_option
 @click.option(
@@ -121,30 +121,32 @@ def _grades(
     as_json: bool,
 ) -> int:
     from autograder.files import write_whole
-    from autograder.lms.canvas import canvas
     from autograder.lms.export import ExportError, plain
     from autograder.lms.final_table import final
-    from autograder.lms.moodle import moodle
     from autograder.lms.student_standings import standings
+    from autograder.lms.systems import systems
 
     template, theirs = filled
     if output is not None and output.exists():
         raise ExportError(f"{output} exists already; name another file")
-    if to in ("csv", "final") and template is not None:
+    if to in (CSV, FINAL) and template is not None:
         raise ExportError(f"--to {to} fills no template; leave --template out")
     if theirs and template is None:
         raise ExportError("--column is about --template LMS.csv; name that too")
+    fills = {lms.name: lms.fill for lms in systems().values() if lms.fill}
+    if to not in (CSV, FINAL, *fills):
+        there = ", ".join([*fills, CSV, FINAL, FEEDBACK, RELEASE, TERMS])
+        raise WrongUse(f"--to {to} is unknown; there are {there}")
     class_standings = standings(its_class, assignment)
-    if to == "final":
+    if to == FINAL:
         made = final(its_class, class_standings)
     else:
         maximum = its_class.final_grade.maximum
         class_standings = [standing.scaled_to(maximum) for standing in class_standings]
-        if to == "csv":
+        if to == CSV:
             made = plain(class_standings)
         else:
-            fill = {"canvas": canvas, "moodle": moodle}[to]
-            made = fill(its_class, class_standings, template, theirs)
+            made = fills[to](its_class, class_standings, template, theirs)
         if maximum is not None:
             made.rule = f"Points are their share of all points, times {maximum:g}."
     target = output or its_class.root / f"export-{to}.csv"

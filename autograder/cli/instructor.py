@@ -134,9 +134,10 @@ def say_released(folder: ClassFolder, *, to: TextIO) -> None:
 @click.option("--assignment", metavar="NAME", help="only this one; takes notebooks of any name")
 @click.option(
     "--layout",
-    type=click.Choice(["auto", "moodle", "canvas", "gradescope", "plain"]),
+    metavar="NAME",
     default="auto",
-    help="how paths in the archive are made",
+    help="how paths in the archive are made: moodle, canvas, gradescope, plain or that of another "
+    "LMS that is installed; found out otherwise",
 )
 @click.option("--dry-run", is_flag=True, help="say what would be done, do nothing")
 @click.option("--details", is_flag=True, help="say what becomes of each file")

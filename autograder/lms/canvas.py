@@ -18,7 +18,9 @@ from autograder.lms.export import (
     same_number,
     whose,
 )
+from autograder.lms.layouts import CANVAS
 from autograder.lms.student_standings import StudentStanding, to_mark
+from autograder.lms.systems import System
 from autograder.tables import Table, as_cell, as_csv, as_points
 
 #: Its last column that says who it is, in other languages.
@@ -156,3 +158,6 @@ def _unplaced(
     if without and not columns:
         raise ExportError(says)
     return [says] if without else []
+
+
+SYSTEM = System("canvas", CANVAS, canvas)

@@ -17,8 +17,9 @@ from autograder.classroom.late import TIMESTAMP, as_timestamp, how_late, read_ti
 from autograder.grade.limits import MAX_NOTEBOOK_BYTES
 from autograder.grade.submission import Unreadable
 from autograder.lms.archives import Archive, ArchiveError, look_into
-from autograder.lms.layouts import LAYOUTS, METADATA, Layout, Named, choose, too_deep
+from autograder.lms.layouts import METADATA, PLAIN, Layout, LayoutError, Named, choose, too_deep
 from autograder.lms.submission_matching import Asked, Candidate, apart, assigned, first_of, people
+from autograder.lms.systems import layouts
 from autograder.text import listed
 
 #: What becomes of a file.
@@ -79,7 +80,7 @@ def plan(
         folder: the class.
         archives: zips and folders.
         assignment: only this one, which then also takes notebooks of any other name.
-        layout: ``auto`` or a name in :data:`autograder.lms.layouts.LAYOUTS`.
+        layout: ``auto`` or a name in :func:`autograder.lms.systems.layouts`.
 
     Raises:
         ClassError, ArchiveError, LayoutError: nothing can be collected; the message says why.
@@ -87,17 +88,22 @@ def plan(
     if assignment is not None:
         folder.bundle(assignment)
     notebooks = {name: folder.bundle(name).notebook_name for name in folder.assignments}
-    made = Plan({}, [], [])
+    made, known = Plan({}, [], []), layouts()
+    if layout not in known and layout != "auto":
+        raise LayoutError(f"--layout {layout} is unknown; there are auto, {', '.join(known)}")
     most = int(max(folder.limits(name).size for name in folder.assignments) * 2**20)
     candidates: list[Candidate] = []
     for path in archives:
         archive = look_into(path, most, folder.time_zone)
         chosen = (
             choose(
-                [file.path for file in archive.files], folder.collect_pattern, folder.assignments
+                [file.path for file in archive.files],
+                folder.collect_pattern,
+                folder.assignments,
+                known,
             )
             if layout == "auto"
-            else LAYOUTS[layout]
+            else known[layout]
         )
         made.layouts[archive.name] = chosen
         made.decisions += [Decision(archive.name, *each) for each in _refused(archive)]
@@ -140,7 +146,7 @@ def _left_by(named: list[Named] | str, asked: Asked) -> str:
     """Whose a file is that is left out, as far as its path says it."""
     if isinstance(named, str):
         return ""
-    plain = asked.layout is LAYOUTS["plain"]
+    plain = asked.layout.pattern is PLAIN
     if plain and named and named[0].assignment not in asked.folder.assignments:
         return ""
     return first_of(named, asked.folder.roster)

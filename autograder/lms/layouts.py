@@ -11,7 +11,7 @@ own, and may be called like somebody else's.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import takewhile
@@ -126,14 +126,6 @@ def readings(path: str) -> list[Named]:
     ]
 
 
-LAYOUTS = {
-    "moodle": Layout("moodle", MOODLE),
-    "canvas": Layout("canvas", CANVAS),
-    "gradescope": Layout("gradescope", GRADESCOPE),
-    "plain": Layout("plain", PLAIN),
-}
-
-
 def own_metadata(paths: Iterable[str], assignments: list[str]) -> str | None:
     """The path of the archive's own ``submission_metadata.yml``; None where it has none.
 
@@ -199,7 +191,12 @@ def may_be_notebook(path: str) -> bool:
     return odd and not path.casefold().endswith(".ipynb")
 
 
-def choose(paths: Iterable[str], own: re.Pattern[str] | None, assignments: list[str]) -> Layout:
+def choose(
+    paths: Iterable[str],
+    own: re.Pattern[str] | None,
+    assignments: list[str],
+    known: Mapping[str, Layout],
+) -> Layout:
     """The layout that fits most of the outermost folders and files, and most notebooks in them.
 
     A student's folder counts once: what somebody puts into it does not outvote the others.
@@ -208,6 +205,7 @@ def choose(paths: Iterable[str], own: re.Pattern[str] | None, assignments: list[
         paths: of the files in one archive.
         own: the instructor's own pattern; where it is there, it is used.
         assignments: of the class; the plain layout names one of them.
+        known: the layouts, by name.
 
     Raises:
         LayoutError: none fits any notebook.
@@ -217,7 +215,7 @@ def choose(paths: Iterable[str], own: re.Pattern[str] | None, assignments: list[
     paths = list(paths)
     notebooks = [path for path in paths if is_notebook(path)]
     if own_metadata(paths, assignments) is not None:
-        return LAYOUTS["gradescope"]
+        return known["gradescope"]
 
     folders = zip(*(path.split("/")[:-1] for path in notebooks))
     around = sum(1 for _ in takewhile(lambda level: len(set(level)) == 1, folders))
@@ -226,13 +224,13 @@ def choose(paths: Iterable[str], own: re.Pattern[str] | None, assignments: list[
         fitting = [path for path in notebooks if _fits(path, layout, assignments)]
         return len({path.split("/")[around] for path in fitting}), len(fitting)
 
-    best = max((LAYOUTS[name] for name in ("moodle", "canvas", "plain")), key=fits)
+    best = max((layout for layout in known.values() if layout.pattern is not GRADESCOPE), key=fits)
     if not any(fits(best)):
         example = f", such as {plain_line(notebooks[0])!r}" if notebooks else ""
         raise LayoutError(
-            f"{len(notebooks)} notebooks{example}, and no path is one that Moodle, Canvas or "
-            "Gradescope makes, or STUDENT/ASSIGNMENT/NOTEBOOK.ipynb; say how paths are made with "
-            "[collect] pattern in class.toml"
+            f"{len(notebooks)} notebooks{example}, and no path is one that an LMS makes ("
+            f"{', '.join(known)}), or STUDENT/ASSIGNMENT/NOTEBOOK.ipynb; say how paths are made "
+            "with [collect] pattern in class.toml"
         )
     return best
 

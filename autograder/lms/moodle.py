@@ -18,7 +18,9 @@ from autograder.lms.export import (
     same_number,
     whose,
 )
+from autograder.lms.layouts import MOODLE
 from autograder.lms.student_standings import StudentStanding, to_mark
+from autograder.lms.systems import System
 from autograder.tables import Table, as_cell, as_csv, as_points
 
 MOODLE_COLUMNS = (
@@ -164,3 +166,6 @@ _NUMBERED = re.compile(r"\D+\d+$")
 def _is_one_number(cells: Sequence[str]) -> bool:
     """Whether a column holds one number, the same in each row."""
     return len(set(cells)) == 1 and re.fullmatch(r"\d+([.,]\d+)?", cells[0].strip()) is not None
+
+
+SYSTEM = System("moodle", MOODLE, moodle)

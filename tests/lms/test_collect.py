@@ -17,7 +17,8 @@ from autograder.classroom.late import read_timestamp
 from autograder.cli.main import main
 from autograder.lms import archives, collecting
 from autograder.lms.archives import ArchiveError
-from autograder.lms.layouts import LAYOUTS, LayoutError, stem
+from autograder.lms.layouts import MOODLE as MOODLE_PATHS
+from autograder.lms.layouts import Layout, LayoutError, stem
 
 from ..classes import LESSON, NOON, new, pack
 
@@ -165,7 +166,7 @@ def test_a_name_that_holds_moodles_own_words_is_nobody_elses(
         (f"Ann_111{ends}/tiny_222{ends}.ipynb", "111"),
         (f"Ann_111{ends}tiny_222{ends}.ipynb", "111"),
     ):
-        found = LAYOUTS["moodle"].read(name, {})
+        found = Layout("moodle", MOODLE_PATHS).read(name, {})
         assert [one.lms_id for one in found] == [lms_id], name
 
 

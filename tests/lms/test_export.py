@@ -22,6 +22,7 @@ from autograder.marking.hand_back import write_pages
 
 from ..classes import LESSON, dated, give_by_hand, new, pack, solved
 from ..submissions import boxes
+from .plugin import BLACKBOARD, install
 
 ROSTER = """id,first_name,last_name,email,status,lms_id
 ada,Ada,Lovelace,ada@example.org,,501
@@ -110,6 +111,15 @@ def test_canvas_by_template(graded: ClassFolder, tmp_path: Path) -> None:
     (tmp_path / "canvas.csv").write_text("Name,Points\nAda,1\n")
     with pytest.raises(ExportError, match="no gradebook of Canvas"):
         canvas(graded, standings(graded), tmp_path / "canvas.csv")
+
+
+def test_a_plugin_fills_its_own(
+    graded: ClassFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, BLACKBOARD, monkeypatch)
+    made = tmp_path / "out.csv"
+    main(["export", str(graded.root), "--to", "blackboard", "--output", str(made)])
+    assert made.read_text().splitlines() == ["user;points", "ada;9", "bob;8", "dan;0", "guest;8"]
 
 
 def test_canvas_without_a_template(graded: ClassFolder) -> None:
