@@ -142,11 +142,11 @@ def _conventions(lesson: Lesson) -> str:
     """The sections with Conventions in their heading, of this lesson and those before it."""
     texts = [
         cell.source
-        for one in (*lesson.earlier, lesson)
-        for cell in one.notebook.cells
+        for each in (*lesson.earlier, lesson)
+        for cell in each.notebook.cells
         if cell.cell_type == "markdown"
     ]
-    return _plain("\n".join(found for text in texts for found in _CONVENTIONS.findall(text)))
+    return _plain("\n".join(section for text in texts for section in _CONVENTIONS.findall(text)))
 
 
 def _plain(text: str) -> str:

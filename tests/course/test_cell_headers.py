@@ -7,7 +7,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder.course.lessons import Course, LessonError
+from autograder.course.lessons import Course
+from autograder.course.source_rules import LessonError
 
 from ..tiny import LESSON, head, tiny_course
 
@@ -52,7 +53,7 @@ def test_a_locked_cell_keeps_its_name_and_tags(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("header", "says"),
     [
-        ('chek="double" points=2', "'chek' is unknown; there are answer, check, locked"),
+        ('chek="double" points=2', "'chek' is unknown; there are answer, card, check, locked"),
         ('check="double"', 'write # %% check="<name>" points=2'),
         ('check="double" points="2"', 'write # %% check="<name>" points=2'),
         ('check="double" points=-1', "points belong to check and written cells"),
