@@ -21,7 +21,8 @@ from nbformat import NotebookNode
 from autograder.authors.new_course import ENTRY
 from autograder.course.course_toml import notebook_of
 from autograder.course.given_names import given_by, taken_from_elsewhere
-from autograder.course.lessons import Course, Lesson, LessonError
+from autograder.course.lessons import Course, Lesson
+from autograder.course.source_rules import LessonError
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED
 from autograder.diagnose.plain_run import PlainRun, told
 from autograder.errors import WrongUse

@@ -152,6 +152,8 @@ def build(course: Course, into: Path, say: Say = print, only: str | None = None)
         BuildError: some lessons cannot be built, which are left as they were; the others are built.
     """
     lessons = [course.lesson(only)] if only else list(course.lessons)
+    for note in course.notes:
+        say(note)
     for lesson in lessons:
         _ = lesson.notebook  # every source is checked before anything is written
     folder = lessons[0].folder if only else None
@@ -175,7 +177,7 @@ def build(course: Course, into: Path, say: Say = print, only: str | None = None)
     if built:
         if only is None:
             _remove_strangers(into, {lesson.folder for lesson in lessons})
-        write_start_page(into / "course", course.title)
+        write_start_page(into / "course", course.title, course.logo)
         if only is None and not refused:
             record_release(into / "course")
         else:
@@ -204,22 +206,25 @@ def _build_one(lesson: Lesson, into: Path, say: Say) -> None:
         _generate_solution(config, name, execute=False)
         plain = scratch / "solutions" / name
         new = nbformat.read(plain / notebook, as_version=4)
-        kept = _that_ran_through(solved / notebook)
+        was = into
+        if not (solved / notebook).exists() and lesson.root != into:
+            was = lesson.root  # the course that this one extends has run it
+        kept = _that_ran_through(was / "solutions" / name / notebook)
         up_to_date = _same_cells(new, kept)
         if up_to_date:
             say(f"{name}: solved version is up to date")
         elif kept is not None and take_outputs(new, kept):
             say(f"{name}: solved version, with the outputs that it had")
         else:
-            new = _ran(lesson, config, new, kept, plain=plain, was=into / "course" / name, say=say)
-        if not up_to_date:
+            new = _ran(lesson, config, new, kept, plain=plain, was=was / "course" / name, say=say)
+        if not up_to_date or was != into:
             _tidy(new)
             nbformat.write(new, plain / notebook)
             _replace(solved, plain)
         _replace(into / "build" / "source" / name, scratch / "source" / name)
         _replace(into / "course" / name, scratch / "release" / name)
     _lean_on_course(solved)
-    if into.resolve() == lesson.path.parent.parent.resolve():
+    if into.resolve() == lesson.root.resolve():
         lock(lesson)
 
 

@@ -9,6 +9,8 @@ anything was run, also in a notebook that is not trusted.
 from __future__ import annotations
 
 import json
+import mimetypes
+from base64 import b64encode
 from pathlib import Path
 
 import nbformat
@@ -49,12 +51,13 @@ run when your work is graded.
 _CODE = "# Your progress\nfrom lesson_kit.course_progress import show_progress\n\nshow_progress()"
 
 
-def write_start_page(folder: Path, title: str) -> None:
+def write_start_page(folder: Path, title: str, logo: Path | None = None) -> None:
     """Write the start page of the lessons that lie in a course folder, and settings.
 
     Args:
         folder: with one folder a lesson.
         title: of the course.
+        logo: a picture above the title, which goes into the page.
     """
     table = as_table([progress_of(path) for path in lesson_notebooks(folder)])
     shown = nbformat.v4.new_output(
@@ -70,6 +73,10 @@ def write_start_page(folder: Path, title: str) -> None:
     ]
     for cell, name in zip(cells, ("welcome", "progress", "more")):
         cell["id"] = name
+    if logo is not None:
+        kind = mimetypes.guess_type(logo.name)[0] or "image/png"
+        cells[0]["attachments"] = {"logo": {kind: b64encode(logo.read_bytes()).decode()}}
+        cells[0]["source"] = "![](attachment:logo)\n\n" + cells[0]["source"]
     page = nbformat.v4.new_notebook(cells=cells)
     page.metadata = nbformat.from_dict(KERNEL)
     write_whole(folder / START_FILE, nbformat.writes(page) + "\n")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -141,7 +142,7 @@ hold_back = true
 # percent, of the best assignments if you say how many, and who has enough of the written points.
 [grade]
 # maximum = 100
-# weights = {{ "{first}" = 2 }}
+{weights}
 # best = 8
 # written_at_least = 50
 
@@ -202,7 +203,8 @@ def new_class(
         short_answers=short_answers,
         limits=_as_toml(Limits()),
         late=_as_toml(TO_BEGIN_WITH),
-        due="\n".join(f'# "{name}" = 2030-12-01T23:59:00+01:00' for name in names),
+        due="\n".join(_due(name, course.terms.due) for name in names),
+        weights=_weights(course.terms.weights, names),
         first=names[0],
     )
     (root / "class.toml").write_text(settings, encoding="utf-8")
@@ -237,6 +239,19 @@ def _make(name: str) -> None:
     course, made = _making
     write_source(course.lesson(name), made.root / "source" / name)
     release(made, name)
+
+
+def _due(name: str, dates: Mapping[str, datetime]) -> str:
+    """A line of the table of due dates; a comment where there is none."""
+    if name in dates:
+        return f'"{name}" = {dates[name].isoformat()}'
+    return f'# "{name}" = 2030-12-01T23:59:00+01:00'
+
+
+def _weights(weights: Mapping[str, float], names: Sequence[str]) -> str:
+    """What lessons count, as far as the course says it; a comment where it does not."""
+    said = [f'"{name}" = {weights[name]:g}' for name in names if name in weights]
+    return f"weights = {{ {', '.join(said)} }}" if said else f'# weights = {{ "{names[0]}" = 2 }}'
 
 
 def _as_toml(settings: Limits | LatePolicy) -> str:

@@ -184,7 +184,8 @@ def course_at(folder: Path | None) -> Course:
     Raises:
         LessonError: it cannot be read, or there is none: an installed package has no lessons.
     """
-    from autograder.course.lessons import Course, LessonError
+    from autograder.course.lessons import Course
+    from autograder.course.source_rules import LessonError
 
     if folder is not None:
         return Course.load(folder)
@@ -224,7 +225,7 @@ def exercises_of(
     Raises:
         LessonError: the course has no such lesson, or none of the lessons such an exercise.
     """
-    from autograder.course.lessons import LessonError
+    from autograder.course.source_rules import LessonError
 
     there = [(lesson, name) for lesson in lessons_of(course, lessons) for name in lesson.exercises]
     for wanted in exercises:

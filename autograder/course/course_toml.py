@@ -8,7 +8,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["CourseText", "LessonText", "WrongCourseToml", "notebook_of", "read_course_toml"]
+__all__ = [
+    "CourseText",
+    "LessonText",
+    "WrongCourseToml",
+    "notebook_of",
+    "read_course_toml",
+    "refuse_others",
+    "words",
+]
 
 
 class WrongCourseToml(ValueError):
@@ -58,14 +66,14 @@ def read_course_toml(text: str) -> CourseText:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise WrongCourseToml(f"it is not valid TOML: {error}") from None
-    _refuse_others("", tree, _OF_COURSE)
+    refuse_others("", tree, _OF_COURSE)
     entries = _field("", tree, "lesson")
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise WrongCourseToml("each lesson is a table of its own: [[lesson]], in double brackets")
     lessons: list[LessonText] = []
     for entry in entries:
         lessons.append(_lesson(entry, [lesson.folder for lesson in lessons]))
-    return CourseText(_words("", tree, "title"), _words("", tree, "needs", "Python"), (*lessons,))
+    return CourseText(words("", tree, "title"), words("", tree, "needs", "Python"), (*lessons,))
 
 
 def notebook_of(folder: str) -> str:
@@ -74,9 +82,9 @@ def notebook_of(folder: str) -> str:
 
 
 def _lesson(entry: dict[str, Any], above: list[str]) -> LessonText:
-    folder = _words("a lesson: ", entry, "folder")
+    folder = words("a lesson: ", entry, "folder")
     where = f"{folder}: "
-    _refuse_others(where, entry, _OF_LESSON)
+    refuse_others(where, entry, _OF_LESSON)
     if not re.fullmatch(r"\d+-[\w-]*\w", folder):
         raise WrongCourseToml(
             f"the folder {folder!r} should begin with its number, such as "
@@ -97,14 +105,19 @@ def _lesson(entry: dict[str, Any], above: list[str]) -> LessonText:
         if name not in above:
             there = ", ".join(above) or "none, so that it is []"
             raise WrongCourseToml(f"{where}needs {name!r}, no lesson above it; there are {there}")
-    notebook = _words(where, entry, "notebook", notebook_of(folder))
+    notebook = words(where, entry, "notebook", notebook_of(folder))
     if not notebook.isidentifier() or notebook in ("misconceptions", "alternatives"):
         raise WrongCourseToml(f"{where}notebook {notebook!r} is no name; write it as my_notebook")
-    title, about = _words(where, entry, "title"), _words(where, entry, "about")
+    title, about = words(where, entry, "title"), words(where, entry, "about")
     return LessonText(folder, title, minutes, tuple(needs), about, draft, notebook)
 
 
-def _refuse_others(where: str, table: dict[str, Any], known: Iterable[str]) -> None:
+def refuse_others(where: str, table: dict[str, Any], known: Iterable[str]) -> None:
+    """Refuse a table with a field that is unknown.
+
+    Raises:
+        WrongCourseToml: it has one; the message begins with ``where``.
+    """
     for name in table:
         if name not in known:
             raise WrongCourseToml(f"{where}{name} is unknown; there are {', '.join(known)}")
@@ -116,8 +129,12 @@ def _field(where: str, table: dict[str, Any], name: str) -> Any:
     return table[name]
 
 
-def _words(where: str, table: dict[str, Any], name: str, usual: str = "") -> str:
-    """A field of words; ``usual`` where it is left out, if it may be."""
+def words(where: str, table: dict[str, Any], name: str, usual: str = "") -> str:
+    """A field of words; ``usual`` where it is left out, if it may be.
+
+    Raises:
+        WrongCourseToml: it is missing or something else; the message begins with ``where``.
+    """
     value = table.get(name, usual) if usual else _field(where, table, name)
     if not isinstance(value, str) or not value.strip():
         raise WrongCourseToml(f"{where}{name} should be words in quotes")

@@ -21,8 +21,9 @@ from typing import Any, TypeVar
 
 from autograder.course.edits import Unfit, code_of, edited, with_body
 from autograder.course.given_names import given_by, needed_of, taken_from_elsewhere
-from autograder.course.lessons import Lesson, LessonError
+from autograder.course.lessons import Lesson
 from autograder.course.libraries import setup_of
+from autograder.course.source_rules import LessonError
 from lesson_kit.known_mistakes import is_two_at_once
 
 __all__ = [

@@ -18,18 +18,15 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.course.cell_headers import WrongHeader, nbgrader_of, spellings
+from autograder.course.cell_headers import WrongHeader, nbgrader_of
 from autograder.course.course_toml import WrongCourseToml, read_course_toml
-from autograder.errors import WrongUse
+from autograder.course.overlay import ClassTerms, Overlay, read_overlay
+from autograder.course.source_rules import LessonError, check_cells, check_regions
 from autograder.notebooks import (
     KERNEL,
-    SETUP,
-    exercise_of,
     grade_id,
     is_answer,
     is_test,
-    nbgrader_metadata,
-    tags,
 )
 from lesson_kit.course_progress import LESSON
 
@@ -40,15 +37,6 @@ SIDE_CONDITION = re.compile(r"^### SIDE CONDITION\b", re.M)
 #: What a class's source folder holds for the grader alone: the evidence of known mistakes. nbgrader
 #: leaves files of this name out of a release wherever they lie, so no other file may have it.
 CATALOGUE_FILE = "catalogue.json"
-
-_REGIONS = {
-    "solution": ("### BEGIN SOLUTION", "### END SOLUTION"),
-    "hidden tests": ("### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS"),
-}
-
-
-class LessonError(WrongUse):
-    """A lesson's source cannot be used; the message names the file and what to do."""
 
 
 def is_side_condition(source: str) -> bool:
@@ -97,6 +85,11 @@ class Lesson:
         return dict(self.__dict__)
 
     @property
+    def root(self) -> Path:
+        """The folder of the course whose lesson it is, which another course may extend."""
+        return self.path.parent.parent
+
+    @property
     def source_path(self) -> Path:
         """The jupytext file authors write."""
         return self.path / f"{self.notebook_name}.py"
@@ -114,14 +107,14 @@ class Lesson:
                 "notebook is expected there"
             )
         text = self.source_path.read_text(encoding="utf-8")
-        _check_regions(self.source_path, text)
+        check_regions(self.source_path, text)
         parsed = jupytext.reads(text, fmt="py:percent")
         cells = [_clean(self.source_path, cell) for cell in parsed.cells]
         heading = nbformat.v4.new_markdown_cell(self._heading())
         notebook = nbformat.v4.new_notebook(cells=[heading, *cells])
         notebook.metadata = nbformat.from_dict({**KERNEL, LESSON: self._described()})
         _give_ids(self.folder, notebook)
-        _check_cells(self.source_path, text, notebook)
+        check_cells(self.source_path, text, notebook)
         return notebook
 
     def _described(self) -> NotebookNode:
@@ -160,6 +153,10 @@ class Course:
     lessons: tuple[Lesson, ...]
     root: Path
     drafts: tuple[Lesson, ...] = ()
+    #: What it changes of another course's lessons; None where its lessons are its own.
+    overlay: Overlay | None = None
+    #: What an author has to know of it.
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def load(cls, root: Path) -> Course:
@@ -172,7 +169,10 @@ class Course:
         if not path.exists():
             raise LessonError(f"{path} is missing: run this in the course's own folder")
         try:
-            said = read_course_toml(path.read_text(encoding="utf-8"))
+            text = path.read_text(encoding="utf-8")
+            if (overlay := read_overlay(text)) is not None:
+                return cls._extending(cls.load(root / overlay.extends), overlay, root)
+            said = read_course_toml(text)
         except (WrongCourseToml, UnicodeDecodeError) as error:
             raise LessonError(f"{path}: {error}") from None
         lessons: list[Lesson] = []
@@ -196,6 +196,38 @@ class Course:
             lessons=tuple(lesson for lesson in lessons if not lesson.draft),
             root=root,
             drafts=tuple(lesson for lesson in lessons if lesson.draft),
+        )
+
+    @property
+    def logo(self) -> Path | None:
+        """The picture on its start page.
+
+        Raises:
+            LessonError: course.toml names one that is not there.
+        """
+        if self.overlay is None or not self.overlay.logo:
+            return None
+        path = self.root / self.overlay.logo
+        if not path.is_file():
+            raise LessonError(f"{path} is missing: course.toml names it as the course's logo")
+        return path
+
+    @property
+    def terms(self) -> ClassTerms:
+        """What a class of this course begins with."""
+        return ClassTerms({}, {}) if self.overlay is None else self.overlay.terms
+
+    @classmethod
+    def _extending(cls, other: Course, overlay: Overlay, root: Path) -> Course:
+        theirs = tuple(sorted((*other.lessons, *other.drafts), key=lambda lesson: lesson.number))
+        lessons = overlay.applied(theirs)
+        return cls(
+            title=overlay.title or other.title,
+            lessons=tuple(lesson for lesson in lessons if not lesson.draft),
+            root=root,
+            drafts=tuple(lesson for lesson in lessons if lesson.draft),
+            overlay=overlay,
+            notes=(*other.notes, *overlay.builds_on(theirs)),
         )
 
     def lesson(self, folder: str) -> Lesson:
@@ -234,111 +266,3 @@ def _give_ids(folder: str, notebook: NotebookNode) -> None:
         seen[key] = seen.get(key, 0) + 1
         digest = hashlib.sha256(f"{folder}|{key}|{seen[key]}".encode()).hexdigest()
         cell["id"] = digest[:12]
-
-
-def _check_regions(path: Path, text: str) -> None:
-    for what, (begin, end) in _REGIONS.items():
-        opened = 0
-        for number, line in enumerate(text.splitlines(), start=1):
-            stripped = line.strip().removeprefix("# ")
-            if line.startswith("# %%") and opened:
-                break
-            if stripped == begin:
-                if opened:
-                    raise LessonError(
-                        f"{path}:{number}: a second {begin!r} before {end!r}; close the {what} "
-                        f"region opened in line {opened} first"
-                    )
-                opened = number
-            elif stripped == end:
-                if not opened:
-                    raise LessonError(
-                        f"{path}:{number}: {end!r} without {begin!r} in this cell; add the opening "
-                        "line or remove this one"
-                    )
-                opened = 0
-        if opened:
-            raise LessonError(
-                f"{path}:{opened}: {begin!r} is not closed in its cell; add a line {end!r}"
-            )
-
-
-def _check_cells(path: Path, text: str, notebook: NotebookNode) -> None:
-    lines = text.splitlines()
-
-    def where(needle: str) -> str:
-        for number, line in enumerate(lines, start=1):
-            if needle and needle in line:
-                return f"{path}:{number}"
-        return str(path)
-
-    def header_of(name: str) -> str:
-        for number, line in enumerate(lines, start=1):
-            if line.startswith("# %%") and any(form in line for form in spellings(name)):
-                return f"{path}:{number}"
-        return str(path)
-
-    names: list[str] = []
-    for cell in notebook.cells:
-        first = cell.source.strip().splitlines()[0] if cell.source.strip() else ""
-        name = grade_id(cell)
-        if nbgrader_metadata(cell) and not name:
-            raise LessonError(
-                f"{where(first)}: the cell beginning {first!r} has nbgrader metadata without a "
-                'grade_id; add "grade_id": "<name>" to its # %% line'
-            )
-        if not name and any(begin in cell.source for begin, _ in _REGIONS.values()):
-            raise LessonError(
-                f"{where(first)}: the cell beginning {first!r} holds a solution or hidden tests "
-                "but no nbgrader grade_id, so it would be released as it is; write what it is on "
-                'its # %% line, such as answer="<name>"'
-            )
-        if name in names and name:
-            raise LessonError(
-                f"{header_of(name)}: the grade_id {name!r} stands on two cells; rename one"
-            )
-        names.append(name)
-
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    if not code or SETUP not in tags(code[0]):
-        raise LessonError(
-            f"{path}: the first code cell must import what the lesson uses and be tagged: "
-            f'# %% tags=["{SETUP}"]'
-        )
-    exercises = [grade_id(cell) for cell in code if is_answer(cell)]
-    for cell in code:
-        name = grade_id(cell)
-        try:
-            tree = ast.parse(cell.source)
-        except SyntaxError as error:
-            first = cell.source.strip().splitlines()[0]
-            raise LessonError(f"{where(first)}: not valid Python: {error}") from None
-        if is_answer(cell) and name not in _bound_names(tree):
-            raise LessonError(
-                f"{header_of(name)}: the answer cell {name!r} does not define {name!r}; an answer "
-                "cell has the name of what it defines as its grade_id"
-            )
-        if is_test(cell):
-            try:
-                exercise_of(name, exercises)
-            except LookupError:
-                raise LessonError(
-                    f"{header_of(name)}: the test cell {name!r} belongs to no answer cell; name "
-                    "it test_<exercise> or test_<exercise>_<aspect>"
-                ) from None
-    for name in exercises:
-        if f"test_{name}" not in names:
-            raise LessonError(
-                f"{header_of(name)}: the exercise {name!r} has no test cell test_{name}; add one "
-                "below it"
-            )
-
-
-def _bound_names(tree: ast.Module) -> set[str]:
-    names: set[str] = set()
-    for node in tree.body:
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            names.add(node.name)
-        elif isinstance(node, ast.Assign):
-            names.update(t.id for t in node.targets if isinstance(t, ast.Name))
-    return names

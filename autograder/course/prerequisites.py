@@ -14,8 +14,9 @@ import base64
 import re
 
 from autograder.course.given_names import given_by, needed_of, taken_from_elsewhere
-from autograder.course.lessons import Lesson, LessonError
+from autograder.course.lessons import Lesson
 from autograder.course.libraries import setup_of
+from autograder.course.source_rules import LessonError
 from autograder.notebooks import SETUP, tags
 
 #: The module that a setup cell imports them from.

@@ -12,11 +12,12 @@ import pytest
 from autograder.build.beside import data_of
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
-from autograder.course.lessons import Course, Lesson, LessonError
+from autograder.course.lessons import Course, Lesson
 from autograder.course.prerequisites import (
     carried_over,
     names_carried_over,
 )
+from autograder.course.source_rules import LessonError
 from lesson_kit.earlier import EARLIER, as_module
 
 from ..conftest import COURSE

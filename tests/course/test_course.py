@@ -10,7 +10,8 @@ import pytest
 from autograder.classroom.folder import ClassError
 from autograder.classroom.new_class import new_class
 from autograder.course.implementations import alternatives
-from autograder.course.lessons import Course, LessonError
+from autograder.course.lessons import Course
+from autograder.course.source_rules import LessonError
 from autograder.diagnose.matrix import Matrix
 from autograder.diagnose.matrix_cache import ResultCache
 from autograder.notebooks import exercise_of

@@ -8,7 +8,7 @@ import pytest
 
 from autograder.course.edits import Unfit, code_of, edited, with_body
 from autograder.course.implementations import Implementation, choices, misconceptions
-from autograder.course.lessons import LessonError
+from autograder.course.source_rules import LessonError
 
 from ..tiny import MISCONCEPTIONS, tiny_course
 

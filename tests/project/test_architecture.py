@@ -23,7 +23,7 @@ NAMELESS = {"one", "found"}
 MAX_NAMELESS = 100
 #: Longer functions, each with the reason that it is one.
 LONG_FOR_A_REASON = {
-    "autograder/course/lessons.py _check_cells": "a list of rules, each with its message",
+    "autograder/course/source_rules.py check_cells": "a list of rules, each with its message",
     "autograder/grade/grading.py grade": "the steps of grading, in order",
     "autograder/lms/moodle.py moodle": "a list of columns, and what is refused",
     "autograder/marking/grade_class.py grade_class": "the steps of grading a class, in order",

@@ -1,0 +1,103 @@
+"""A course made of another one by a course.toml with ``extends``."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from autograder.authors.new_course import new_course, new_lesson
+from autograder.build.build import build
+from autograder.build.start_page import START_FILE
+from autograder.classroom.new_class import new_class
+from autograder.course.lessons import Course
+from autograder.course.source_rules import LessonError
+
+OVERLAY = """
+extends = "../whole"
+title = "Statistics in two weeks"
+logo = "logo.svg"
+leave_out = ["01-standard-scores"]
+
+[change."02-weighted-mean"]
+title = "Means with weights"
+minutes = 30
+weight = 2
+due = 2027-03-01T23:59:00+01:00
+"""
+
+
+@pytest.fixture(scope="module")
+def top(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A course of two lessons, built, and one that extends it."""
+    top = tmp_path_factory.mktemp("overlay")
+    new_course(top / "whole")
+    new_lesson(Course.load(top / "whole"), "weighted-mean")
+    listed = top / "whole/lessons/course.toml"
+    text = listed.read_text()
+    first, _, second = text.rpartition("needs = []")
+    listed.write_text(f'{first}needs = ["01-standard-scores"]{second}')
+    build(Course.load(top / "whole"), top / "whole", say=lambda line: None)
+    (top / "short/lessons").mkdir(parents=True)
+    (top / "short/lessons/course.toml").write_text(OVERLAY)
+    (top / "short/logo.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    return top
+
+
+def test_it_leaves_out_and_changes(top: Path) -> None:
+    course = Course.load(top / "short")
+    [lesson] = course.lessons
+    assert (lesson.folder, lesson.title, lesson.minutes) == (
+        "02-weighted-mean",
+        "Means with weights",
+        30,
+    )
+    assert lesson.needs == () and [one.folder for one in lesson.earlier] == ["01-standard-scores"]
+    assert course.notes == (
+        "02-weighted-mean builds on 01-standard-scores, which is left out: what it takes from "
+        "there is the course's own",
+    )
+
+
+def test_it_builds_without_running_what_was_run(top: Path) -> None:
+    said: list[str] = []
+    course = Course.load(top / "short")
+    build(course, course.root, say=said.append)
+    assert said[0] == course.notes[0]
+    assert "02-weighted-mean: solved version, with the outputs that it had" in said
+    made = nbformat.read(top / "short/course/02-weighted-mean/weighted_mean.ipynb", as_version=4)
+    assert made.cells[0].source.startswith("# 2. Means with weights")
+    start = nbformat.read(top / "short/course" / START_FILE, as_version=4)
+    assert "Statistics in two weeks" in start.cells[0].source
+    assert list(start.cells[0].attachments["logo"]) == ["image/svg+xml"]
+    assert not (top / "short/course/01-standard-scores").exists()
+
+
+def test_a_class_begins_with_its_dates_and_weights(top: Path) -> None:
+    made = new_class(Course.load(top / "short"), top / "class", say=lambda line: None)
+    assert made.assignments == ["02-weighted-mean"]
+    settings = tomllib.loads((top / "class/class.toml").read_text())
+    assert settings["due"]["02-weighted-mean"].isoformat() == "2027-03-01T23:59:00+01:00"
+    assert settings["grade"]["weights"] == {"02-weighted-mean": 2}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('["01-standard-scores"]', '["01-scores"]', "01-scores is no lesson of ../whole; it has"),
+        ("minutes = 30", "minuts = 30", "change of 02-weighted-mean: minuts is unknown"),
+        ("weight = 2", 'weight = "2"', "weight should be a number"),
+        ("23:59:00+01:00", "23:59:00", "due should be a time with its offset"),
+        ("../whole", "../other", "course.toml is missing"),
+        ("logo.svg", "logo.png", "names it as the course's logo"),
+        ('title = "Statistics', 'lesson = "Statistics', "lesson is unknown; there are extends"),
+    ],
+)
+def test_a_slip_is_answered(top: Path, tmp_path: Path, old: str, new: str, says: str) -> None:
+    listed = top / "slip/lessons/course.toml"
+    listed.parent.mkdir(parents=True, exist_ok=True)
+    listed.write_text(OVERLAY.replace(old, new))
+    with pytest.raises(LessonError, match=says):
+        _ = Course.load(top / "slip").logo
