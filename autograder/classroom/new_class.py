@@ -223,6 +223,30 @@ def new_class(
     return made
 
 
+def add_lessons(course: Course, there: ClassFolder, say: Callable[[str], None] = print) -> None:
+    """Release lessons in a class that has others.
+
+    Args:
+        course: the lessons to add.
+        there: the class.
+        say: is told what is being done.
+
+    Raises:
+        ClassError: it has one of them already; nothing is touched.
+        LessonError, BuildError: a lesson cannot be released.
+    """
+    twice = [lesson.folder for lesson in course.lessons if lesson.folder in there.assignments]
+    if twice:
+        raise ClassError(
+            f"{there.root} has {', '.join(twice)} already; name others with --lesson. What was "
+            "mended in a lesson, `autograder grade --mended` takes"
+        )
+    for lesson in course.lessons:
+        write_source(lesson, there.root / "source" / lesson.folder)
+        release(there, lesson.folder)
+        say(f"{lesson.folder}: released")
+
+
 _making: tuple[Course, ClassFolder]
 
 

@@ -29,7 +29,9 @@ from autograder.cli.options import (
     json_option,
     lessons_of,
     print_json,
+    refuse_options,
 )
+from autograder.errors import WrongUse
 
 if TYPE_CHECKING:
     from autograder.classroom.folder import ClassFolder
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="only this lesson, as 03 or its folder; once for each; all of them when not given",
 )
+@click.option("--add", is_flag=True, help="put them into the class that DIR is already")
 def new_class(
     *,
     folder: Path,
@@ -71,12 +74,20 @@ def new_class(
     column: tuple[str, ...],
     short_answers: str,
     lesson: tuple[str, ...],
+    add: bool,
 ) -> int:
     """Make a class folder in nbgrader's layout.
 
-    Every lesson is released in it, or those that are named.
+    Every lesson is released in it, or those that are named. With --add the lessons that --lesson
+    names go into a class that is there: one that was written since, or left out at first.
     """
     from autograder.course.reading import lessons_read
+
+    if add:
+        refuse_options("--add", {"--roster": roster, "--column": column})
+        if not lesson:
+            raise WrongUse("--add needs --lesson NAME: which lesson is the class to have as well?")
+        there = class_at(folder)
 
     members = _roster(roster, column)
     whole = course_at(course)
@@ -84,6 +95,10 @@ def new_class(
     taught = replace(whole, lessons=tuple(one for one in whole.lessons if one.folder in named))
     with lessons_read(taught):
         from autograder.classroom import new_class as making  # takes seconds, too
+    if add:
+        making.add_lessons(taught, there)
+        say_released(there, to=sys.stdout)
+        return 0
     made = making.new_class(taught, folder, roster=members, short_answers=short_answers)
     print(f"The class is at {made.root}.")
     print(f"Hand out {made.root}/release/, collect into {made.root}/submitted/STUDENT/ASSIGNMENT/")

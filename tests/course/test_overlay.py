@@ -11,7 +11,11 @@ import pytest
 from autograder.authors.new_course import new_course, new_lesson
 from autograder.build.build import build
 from autograder.build.start_page import START_FILE
+from autograder.classroom.folder import ClassFolder
+from autograder.classroom.gradebook import open_gradebook
+from autograder.classroom.held_back import lies_in
 from autograder.classroom.new_class import new_class
+from autograder.cli.main import main
 from autograder.course.lessons import Course
 from autograder.course.source_rules import LessonError
 
@@ -101,3 +105,26 @@ def test_a_slip_is_answered(top: Path, tmp_path: Path, old: str, new: str, says:
     listed.write_text(OVERLAY.replace(old, new))
     with pytest.raises(LessonError, match=says):
         _ = Course.load(top / "slip").logo
+
+
+def test_a_class_takes_a_lesson_that_came_later(
+    top: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole, where = str(top / "whole"), str(top / "later")
+    first = ["new-class", where, "--course", whole, "--lesson"]
+    assert main([*first, "01"]) == 0
+    before = (top / "later/class.toml").read_bytes()
+    assert main([*first, "01", "--add"]) == 2
+    assert "has 01-standard-scores already; name others" in capsys.readouterr().err
+    assert main([*first[:-1], "--add"]) == 2
+    assert "--add needs --lesson NAME" in capsys.readouterr().err
+
+    assert main([*first, "02", "--add"]) == 0
+    assert "02-weighted-mean: released" in capsys.readouterr().out
+    made = ClassFolder.open(top / "later")
+    assert made.assignments == ["01-standard-scores", "02-weighted-mean"]
+    assert (top / "later/class.toml").read_bytes() == before
+    for name in made.assignments:
+        assert lies_in(made, name).is_dir()
+    with open_gradebook(made.db_url) as gradebook:
+        assert [one.name for one in gradebook.assignments] == made.assignments
