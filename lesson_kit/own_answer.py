@@ -20,6 +20,7 @@ __all__ = ["GIVEN", "CannotLift", "Lifted", "answer", "test"]
 
 #: Modules of the kit that a package has a copy of, in its folder ``given``.
 GIVEN = (
+    "batteries",
     "chat_model",
     "chat_tokenizer",
     "differences",

@@ -111,7 +111,9 @@ def write_frame(here: Place) -> None:
     put(folder / "tests" / "conftest.py", "missing", _TESTS)
     put(folder / "given" / "__init__.py", "given", '"""The course\'s own, as it is."""')
     for name in GIVEN:
-        put(folder / "given" / f"{name}.py", name, (kit / f"{name}.py").read_text(encoding="utf-8"))
+        text = (kit / f"{name}.py").read_text(encoding="utf-8")
+        text = text.replace("from .checks import", "from .plain_checks import")
+        put(folder / "given" / f"{name}.py", name, text)
     exercises = folder / "given" / "exercises.json"
     data = (json.dumps(here.parts, indent=0) + "\n").encode()
     if not exercises.exists() or exercises.read_bytes() != data:

@@ -9,11 +9,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
+from importlib import import_module
+from pathlib import Path
 
 from autograder.course.lessons import Lesson
 from autograder.course.prerequisites import EARLIER, sources_of
 from autograder.notebooks import DEMONSTRATION, grade_id, is_answer, is_test, tags
+
+#: The module of the kit that only the tests which use it come from; all others stand in every key.
+BATTERIES = "lesson_kit.batteries"
 
 
 @dataclass(frozen=True)
@@ -89,8 +94,23 @@ class Dependencies:
         module = alias.name if isinstance(node, ast.Import) else node.module or ""
         name = alias.asname or alias.name.partition(".")[0]
         taken_over = sources_of(self.lesson, [alias.name]) if module == EARLIER else []
+        taken_over += [_code_of(module)] if module == BATTERIES else []
         text = "\n".join([f"{module} {alias.name} {name}", *taken_over])
         return _Statement(frozenset({name}), frozenset(), text)
+
+
+@cache
+def _code_of(module: str) -> str:
+    return without_docstrings(Path(str(import_module(module).__file__)))
+
+
+def without_docstrings(path: Path) -> str:
+    """A module's code as text, without comments and what is only said."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            node.value = ast.Constant(None)
+    return ast.dump(tree)
 
 
 def _bound(nodes: Iterable[ast.AST]) -> frozenset[str]:

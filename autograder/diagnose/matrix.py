@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import threadpoolctl
 
 from autograder.course.answers import sealed_answers
-from autograder.course.dependencies import Dependencies
+from autograder.course.dependencies import Dependencies, without_docstrings
 from autograder.course.implementations import Implementation
 from autograder.course.lessons import Lesson, is_side_condition
 from autograder.course.libraries import setup_of
@@ -222,15 +222,6 @@ def digest_of_code(modules: tuple[str, ...]) -> str:
     """Of some modules by name, without comments and what is only said."""
     trees = [without_docstrings(Path(str(import_module(name).__file__))) for name in modules]
     return digest([DIAGNOSIS_SEED, *trees])
-
-
-def without_docstrings(path: Path) -> str:
-    """A module's code as text, without comments and what is only said."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            node.value = ast.Constant(None)
-    return ast.dump(tree)
 
 
 @cache

@@ -13,7 +13,8 @@ import pytest
 
 from autograder.authors.trial import trial, try_all, unproved
 from autograder.build.beside import data_of
-from autograder.course.dependencies import Dependencies
+from autograder.course import dependencies
+from autograder.course.dependencies import Dependencies, without_docstrings
 from autograder.course.lessons import Course, Lesson
 from autograder.diagnose import catalogue, matrix
 from autograder.diagnose.lock import LOCK_FILE, Lock, LockError
@@ -109,12 +110,34 @@ def test_a_key_moves_with_how_a_cell_is_computed(
     assert len(set(keys)) == len(keys)
 
 
+def test_the_key_of_a_cell_that_uses_a_battery_moves_with_the_batteries(
+    course: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    imports = f"import torch\nfrom {dependencies.BATTERIES} import assert_refused\n"
+    change(course, "tiny.py", "import torch\n", imports)
+
+    def keys() -> tuple[str, str]:
+        with Matrix(loaded(course)) as opened:
+            tests = ("test_quadruple", "test_double")
+            first, second = (opened.key(ANSWER, t, 1, as_graded=True) for t in tests)
+            return first, second
+
+    without = keys()
+    asserted = "assert_close(result, 4"
+    change(course, "tiny.py", asserted, f"assert_refused(double, {{}})\n{asserted}")
+    before = keys()
+    monkeypatch.setattr(dependencies, "_code_of", lambda module: f"{module}, changed")
+    after = keys()
+    assert after[0] != before[0], "the cell that uses one"
+    assert without[1] == before[1] == after[1], "the cell that uses none"
+
+
 def test_the_code_that_makes_values_counts_without_its_words(tmp_path: Path) -> None:
     path = tmp_path / "module.py"
     digests = []
     for text in ('"""Says."""\nx = 1  # so\n', '"""Says more."""\nx = 1\n', "x = 2\n"):
         path.write_text(text)
-        digests.append(matrix.without_docstrings(path))
+        digests.append(without_docstrings(path))
     assert digests[0] != digests[2]
     assert digests[0] == digests[1]
 
@@ -183,6 +206,7 @@ def test_the_modules_that_take_part_in_a_value_are_in_its_key() -> None:
     assert len(ours) > 8
     # The lesson is read, and the matrix asks; that says what is computed, and stands in the key.
     asks = ("autograder.course.", "autograder.notebooks", "autograder.diagnose.matrix")
+    asks += ("lesson_kit.batteries",)  # in the key of each cell that uses it
     # What a student reads of a check that passes; and answers of earlier lessons, as the key has
     # them, which run under that name.
     shows = {"lesson_kit.shown", "lesson_kit.earlier"}
