@@ -15,6 +15,7 @@ import io
 import random
 import re
 import sys
+import textwrap
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +30,9 @@ __all__ = ["chosen", "set_aside"]
 
 #: A check's inputs: those of the notebook, and others.
 _SEEDS = (2017, 2018)
+
+#: Characters of what a check says that are said again.
+_LONGEST = 300
 
 _last: tuple[object, dict[str, Any]] = (None, {})
 _aside: dict[str, str] = {}
@@ -128,6 +132,10 @@ def _try(name: str, module: str) -> None:
 def _with_all_that_is_used(part: Any, course: Any) -> Iterator[None]:
     """Refuse a class whose objects, as they are made in the block, lack an attribute that the
     course's have and this notebook speaks of: the check of a part does not ask for all that later
+class _Unfit(Exception):
+    """A part passes its check, and lacks what a lesson uses; the message says what."""
+
+
     lessons use."""
     if not (isinstance(part, type) and isinstance(course, type) and "__init__" in vars(part)):
         yield
@@ -150,7 +158,7 @@ def _with_all_that_is_used(part: Any, course: Any) -> Iterator[None]:
     finally:
         part.__init__ = begin  # type: ignore[misc]
     if made and used:
-        raise AssertionError(f"it has no `{min(used)}`, which this lesson uses.")
+        raise _Unfit(f"it has no `{min(used)}`, which this lesson uses.")
 
 
 def _use_instead(name: str, course: Any) -> None:
@@ -162,11 +170,15 @@ def _use_instead(name: str, course: Any) -> None:
 
 def _why(error: BaseException) -> str:
     if isinstance(error, SyntaxError):
-        return f"its file cannot be read: {error.msg}, line {error.lineno}"
+        return f"its file cannot be read ({error.msg}, line {error.lineno})."
     said = " ".join(str(error).split())
-    first = re.match(r".{0,200}?[.?!:](?=\s)|.{0,200}", said)
-    kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
-    return kind + (first[0] if first else "")
+    if isinstance(error, _Unfit):
+        return said
+    ends = re.match(rf".{{1,{_LONGEST}}}?[.?!](?=\s|$)", said)
+    first = ends[0] if ends else textwrap.shorten(said, _LONGEST, placeholder=" …")
+    if isinstance(error, AssertionError):
+        return f'its check does not pass, which says: "{first}"'
+    return f"its check stops with {type(error).__name__}" + (f', "{first}"' if first else ".")
 
 
 def _said(here: Place, names: list[str], own: dict[str, Any], aside: dict[str, str]) -> str:

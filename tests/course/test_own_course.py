@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -66,13 +67,22 @@ def test_three_lessons_and_a_part_that_is_wrong(course: Path) -> None:
     path = course / NAME / "lesson_02_query_key_value.py"
     text = path.read_text()
     right = kept_parts(course / NAME)["softmax"][1].strip()
-    for wrong, why in ((WRONG, "softmax"), (WRONG[:-1] + " +\n", "its file cannot be read")):
+    unset = WRONG.replace("np.full", "np.fill")
+    for wrong, why in (
+        (WRONG, r'its check does not pass, which says: "[A-Z][^"]*[.?!]"'),
+        (
+            unset,
+            r"""its check stops with AttributeError, "module 'numpy' has no attribute 'fill'\"""",
+        ),
+        (WRONG[:-1] + " +\n", r"its file cannot be read \(invalid syntax, line \d+\)\."),
+    ):
         path.write_text(text.replace(right, wrong))
         said = play(course, answers(solutions, "03"), demonstrations=())
         lines = said["03-scaled-dot-product-attention"]["setup"].splitlines()
         assert lines[0].endswith("yours: none; the course's: softmax (set aside).")
-        assert f"Your softmax ({NAME}/{path.name}) is set aside here: " in lines[1]
-        assert why in lines[1]
+        begin = f"Your softmax ({NAME}/{path.name}) is set aside here: "
+        assert lines[1].startswith(begin)
+        assert re.fullmatch(why, lines[1].removeprefix(begin)), lines[1]
         assert not [n for n in said["03-scaled-dot-product-attention"] if n.startswith("failed")]
 
 
