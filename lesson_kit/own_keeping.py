@@ -7,6 +7,7 @@ cell. An answer that fails later takes nothing away.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import re
 from pathlib import Path
@@ -42,7 +43,9 @@ def _after(result: Any) -> None:
     if here is None:
         return
     exercise, named = here.checks.get(digest(source, True)), _CHECKS.findall(source)
-    if exercise is not None:
+    if not result.success:
+        said = _stays(here, exercise)
+    elif exercise is not None:
         said = keep(here, exercise, source)
     else:
         changed = here.parts.get(named[-1] if named else "") == here.lesson
@@ -58,6 +61,15 @@ def keep(here: Place, exercise: str, check: str) -> str:
         here: the lesson.
         exercise: whose check passed.
         check: its source.
+
+def _stays(here: Place, exercise: str | None) -> str:
+    """What to say where a check fails of an answer that the package has from before."""
+    module = f"{module_of(here.lesson)}.py"
+    with contextlib.suppress(OSError):
+        if exercise in [section.name for section in sections(here.package / module)]:
+            return f"The version of `{exercise}` that passed before stays in {here.name}/{module}."
+    return ""
+
 
     Returns:
         What there is to say, in one line; "" where the package holds this answer already.

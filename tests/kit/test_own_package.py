@@ -111,6 +111,9 @@ def test_a_later_answer_takes_its_place_and_one_that_fails_takes_nothing(course:
 
 
 def test_two_notebooks_at_once_and_one_that_was_renamed(course: Path) -> None:
+    stays = f"The version of `double` that passed before stays in {NAME}/lesson_01_tiny.py."
+    for name in ("wrong", "broken"):
+        assert all_said[f"check double_{name}"].strip().endswith(stays)
     (course / TINY).rename(course / "01-tiny" / "mine.ipynb")
     shutil.copy(course / "01-tiny" / "mine.ipynb", course / TINY)
     versions = {f"double_{n}": DOUBLE.replace("2 * x", f"2 * x  # version {n}") for n in range(12)}
