@@ -24,6 +24,12 @@ __all__ = ["keep", "watch"]
 
 _CHECKS = re.compile(r"""^checks_passed\(["'](\w+)["']""", re.M)
 
+#: What is said with the first part.
+_BEGUN = (
+    "{name} is a package of your own, a folder beside the lessons: each answer that passes its "
+    "check goes there, and later lessons use it."
+)
+
 #: Seconds to wait for another notebook that writes into the package.
 _PATIENCE = 20
 
@@ -104,6 +110,7 @@ def _written(
     write_frame(here)
     names = [name for name, lesson in here.parts.items() if lesson == here.lesson]
     order = ["about", "imports", *names]
+    begun = (here.package / "__init__.py").exists()
     before = {s.name: s.text for s in sections(module)}
     about = f'"""What I wrote in lesson {here.lesson.replace("-", " ")}."""'
     put(module, "about", about, order)
@@ -127,7 +134,8 @@ def _written(
         return f"{where}: `{exercise}` has edits of yours and stays as it is. {differs}".strip()
     if before.get(exercise, "").strip() == lifted.text.strip():
         return ""
-    return f"Kept: `{exercise}` is in {where} ({lines_of(lifted.text)} lines)."
+    said = f"Kept: `{exercise}` is in {where} ({_counted(lines_of(lifted.text))})."
+    return said if begun else f"{said}\n{_BEGUN.format(name=here.name)}"
 
 
 def _add_imports(path: Path, wanted: list[str], unwanted: str, order: list[str]) -> None:
@@ -142,8 +150,8 @@ def _add_imports(path: Path, wanted: list[str], unwanted: str, order: list[str])
         replace(path, "imports", text, order)
 
 
-def _as_imports_go(line: str) -> tuple[bool, bool, str]:
-    return f" {NAME}" in line or "from ." in line, line.startswith("from"), line
+def _counted(lines: int) -> str:
+    return f"{lines} line{'' if lines == 1 else 's'}"
 
 
 def _differs(edited: Section, passed: str) -> str:
@@ -156,6 +164,6 @@ def _differs(edited: Section, passed: str) -> str:
         return ""
     more, fewer = (sum(line[0] == sign for line in changed) for sign in "+-")
     return (
-        f"Against the answer that passed here: {more} lines more, {fewer} fewer; first "
+        f"Against the answer that passed here: {_counted(more)} more, {fewer} fewer; first "
         f"`{changed[0][1:].strip()}`. To take that, delete yours there and run this again."
     )

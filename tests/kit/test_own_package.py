@@ -79,6 +79,8 @@ def test_the_answer_is_kept_with_what_it_needs_and_nothing_else(course: Path) ->
     assert f"Kept: `double` is in {NAME}/lesson_01_tiny.py" in all_said["check double"]
     about, imports, double, quadruple = sections(module(course))
     assert about.name == "about"
+    assert f"{NAME} is a package of your own" in all_said["check double"]  # said once
+    assert f"{NAME} is" not in all_said["check quadruple"]
     assert imports.text.split("\n")[:2] == ["import math", "import numpy as np"]
     assert quadruple.text.strip() == QUADRUPLE.strip()
     assert "FACTOR = 2" in double.text
