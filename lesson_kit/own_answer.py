@@ -16,20 +16,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import CodeType
 
-__all__ = ["GIVEN", "CannotLift", "Lifted", "answer", "test"]
+__all__ = ["GIVEN", "PROGRAM", "CannotLift", "Lifted", "answer", "test"]
 
-#: Modules of the kit that a package has a copy of, in its folder ``given``.
-GIVEN = (
-    "batteries",
-    "chat_model",
-    "chat_tokenizer",
-    "differences",
-    "gguf_file",
-    "package_parts",
-    "package_program",
-    "plain_checks",
-    "tensors",
-)
+#: Modules of the kit that a package has a copy of, in its folder ``given``; and those of its
+#: program, in a course that ends with a published model.
+GIVEN = ("batteries", "differences", "package_parts", "plain_checks", "tensors")
+PROGRAM = ("chat_model", "chat_tokenizer", "gguf_file", "package_program")
 
 _KIT = "lesson_kit."
 
@@ -159,9 +151,9 @@ def _of_the_package(name: str, statement: str) -> str:
     module = statement.split()[1].removeprefix(_KIT)
     if module == "checks":
         module = "plain_checks"
-    if module not in GIVEN:
+    if module not in (*GIVEN, *PROGRAM) or statement.startswith("import"):
         raise CannotLift(f"it uses `{name}` of the course's own {_KIT}{module}")
-    return statement.replace(statement.split()[1], f"my_transformer.given.{module}")
+    return statement.replace(statement.split()[1], f".given.{module}")
 
 
 def _plain(source: str) -> str:

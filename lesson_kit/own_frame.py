@@ -7,13 +7,16 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from .own_answer import GIVEN
-from .own_package import NAME, Place, put, sections, write
+from .own_answer import GIVEN, PROGRAM
+from .own_package import Place, put, sections, write
 
 __all__ = ["as_markdown", "kept_parts", "lines_of", "picture", "write_frame", "write_readme"]
 
 _INIT = '''\
-"""The parts of a transformer, written in the course's lessons: README.md says what each is."""
+"""{about}
+
+I wrote it in the lessons of a course: README.md says what each part is.
+"""
 
 import os
 
@@ -26,19 +29,19 @@ def __getattr__(name: str) -> object:
     return part(__name__, name)
 '''
 
-_MAIN = f"""\
+_MAIN = """\
 import sys
 
-import {NAME}
-from {NAME}.given.package_program import main
+import {name}
+from {name}.given.package_program import main
 
-sys.exit(main({NAME}))
+sys.exit(main({name}))
 """
 
-_TESTS = f'''\
+_TESTS = '''\
 import pytest
 
-from {NAME}.given.package_parts import MissingPart
+from {name}.given.package_parts import MissingPart
 
 
 @pytest.hookimpl(wrapper=True)
@@ -50,67 +53,73 @@ def pytest_runtest_call(item):
         pytest.skip(str(error))
 '''
 
-_PROJECT = f'''\
+_PROJECT = """\
 [build-system]
 requires = ["setuptools>=77"]
 build-backend = "setuptools.build_meta"
 
 [project]
-name = "{NAME.replace("_", "-")}"
+name = "{distribution}"
 version = "0.1"
-description = "The parts of a transformer, written by hand."
+description = "{about}"
 readme = "README.md"
 requires-python = ">=3.11"
 dependencies = ["numpy", "torch", "matplotlib", "seaborn"]
 
 [tool.setuptools]
-packages = ["{NAME}", "{NAME}.given"]
-package-dir = {{ "{NAME}" = "." }}
-package-data = {{ "{NAME}.given" = ["*.json"] }}
+packages = ["{name}", "{name}.given"]
+package-dir = {{ "{name}" = "." }}
+package-data = {{ "{name}.given" = ["*.json"] }}
 
 [tool.pytest.ini_options]
 testpaths = ["tests"]
 pythonpath = [".."]
 
-[tool.{NAME}]
+[tool.{name}]
 keep = true  # false: passed answers are not kept here any more, and later lessons do not use them
-'''
+"""
 
-_README = f"""\
-# {NAME}
+_README = """\
+# {name}
 
-The parts of a transformer. I wrote them in the lessons of a course on attention, and each has
-passed its lesson's visible checks, which are the tests here. {{count}} parts, {{lines}} lines of
-code. What lies in `given/` is the course's: the reader of a published model's file, its tokenizer,
-the program, and the tests' assertions.
+{about} I wrote its parts in the lessons of a course, and each has passed its lesson's visible
+checks, which are the tests here. {count} parts, {lines} lines of code. What lies in `given/` is the
+course's: {given}the tests' assertions.
 
-{{picture}}
+{picture}
 
 | part | what it is | where | lines |
 | :-- | :-- | :-- | --: |
-{{table}}
+{table}
 
-In the folder above this one, which has to be called `{NAME}`:
+In the folder above this one, which has to be called `{name}`:
 
 ```
-python -m {NAME} "The capital of France is"    # a published model goes on with a text
-python -m {NAME} --chat                        # talk with it
-python -m {NAME} --look "the black cat"        # what looks at what
-python -m {NAME} --zip                         # all of this as one file
-pytest {NAME}
+{commands}pytest {name}
 ```
+"""
+
+#: Of a package that runs a published model.
+_ITS_GIVEN = "the reader of a published model's file, its tokenizer, the program, and "
+_ITS_COMMANDS = """\
+python -m {name} "The capital of France is"    # a published model goes on with a text
+python -m {name} --chat                        # talk with it
+python -m {name} --look "the black cat"        # what looks at what
+python -m {name} --zip                         # all of this as one file
 """
 
 
 def write_frame(here: Place) -> None:
     """What a package has beside its parts."""
     folder, kit = here.package, Path(__file__).parent
-    put(folder / "__init__.py", "package", _INIT)
-    put(folder / "__main__.py", "program", _MAIN)
-    put(folder / "pyproject.toml", "project", _PROJECT)
-    put(folder / "tests" / "conftest.py", "missing", _TESTS)
+    names = {"name": here.name, "distribution": here.name.replace("_", "-"), "about": here.about}
+    put(folder / "__init__.py", "package", _INIT.format(**names))
+    put(folder / "pyproject.toml", "project", _PROJECT.format(**names))
+    put(folder / "tests" / "conftest.py", "missing", _TESTS.format(**names))
     put(folder / "given" / "__init__.py", "given", '"""The course\'s own, as it is."""')
-    for name in GIVEN:
+    if _has_program(here):
+        put(folder / "__main__.py", "program", _MAIN.format(**names))
+    for name in (*GIVEN, *(PROGRAM if _has_program(here) else ())):
         text = (kit / f"{name}.py").read_text(encoding="utf-8")
         text = text.replace("from .checks import", "from .plain_checks import")
         put(folder / "given" / f"{name}.py", name, text)
@@ -118,6 +127,13 @@ def write_frame(here: Place) -> None:
     data = (json.dumps(here.parts, indent=0) + "\n").encode()
     if not exercises.exists() or exercises.read_bytes() != data:
         write(exercises, data)
+
+
+def _has_program(here: Place) -> bool:
+    """Whether a whole package of this course can run the published model."""
+    from .package_program import NEEDED  # the start page needs no NumPy
+
+    return here.parts.keys() >= set(NEEDED)
 
 
 def kept_parts(package: Path) -> dict[str, tuple[str, str]]:
@@ -152,16 +168,17 @@ def picture(parts: dict[str, str], kept: dict[str, tuple[str, str]]) -> Iterator
 def as_markdown(course: Path) -> str:
     """A student's package for the start page; "" where there is none yet."""
     try:
-        kept, parts = kept_parts(course / NAME), Place(course, "").parts
+        here = Place(course, "")
+        kept, parts = kept_parts(here.package) if here.name else {}, here.parts
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return ""
     if not kept:
         return ""
     count = sum(lines_of(text) for _, text in kept.values())
     return (
-        f"\n\n### Your package `{NAME}`\n\nWhat passed its check is kept there, and the lessons "
-        f"that build on it use it: {len(kept)} of {len(parts)} parts, {count} of your lines. "
-        f"[README.md]({NAME}/README.md) says what it can do.\n\n"
+        f"\n\n### Your package `{here.name}`\n\nWhat passed its check is kept there, and the "
+        f"lessons that build on it use it: {len(kept)} of {len(parts)} parts, {count} of your "
+        f"lines. [README.md]({here.name}/README.md) says what it can do.\n\n"
         + "```\n"
         + "\n".join(picture(parts, kept))
         + "\n```"
@@ -177,7 +194,17 @@ def write_readme(here: Place) -> None:
     ]
     drawn = "\n".join(f"    {line}" for line in picture(here.parts, kept))
     lines = sum(lines_of(text) for _, text in kept.values())
-    text = _README.format(count=len(kept), lines=lines, picture=drawn, table="\n".join(rows))
+    program = _has_program(here)
+    text = _README.format(
+        name=here.name,
+        about=here.about,
+        count=len(kept),
+        lines=lines,
+        given=_ITS_GIVEN if program else "",
+        picture=drawn,
+        table="\n".join(rows),
+        commands=_ITS_COMMANDS.format(name=here.name) if program else "",
+    )
     put(here.package / "README.md", "README", text)
 
 

@@ -17,7 +17,7 @@ from . import own_answer
 from .cells import namespace, source_of
 from .notebook_reading import digest
 from .own_frame import lines_of, write_frame, write_readme
-from .own_package import NAME, SWITCH, Place, Section, module_of, place, put, replace, sections
+from .own_package import SWITCH, Place, Section, module_of, place, put, replace, sections
 from .own_parts import set_aside
 
 __all__ = ["keep", "watch"]
@@ -45,7 +45,7 @@ def watch() -> None:
 
 def _after(result: Any) -> None:
     source = str(getattr(result.info, "raw_cell", ""))
-    here = place() if result.success and "assert_" in source else None
+    here = place() if "assert_" in source else None
     if here is None:
         return
     exercise, named = here.checks.get(digest(source, True)), _CHECKS.findall(source)
@@ -55,18 +55,12 @@ def _after(result: Any) -> None:
         said = keep(here, exercise, source)
     else:
         changed = here.parts.get(named[-1] if named else "") == here.lesson
-        said = f"Not kept in {NAME}: this check is not as it was handed out." if changed else ""
+        said = (
+            f"Not kept in {here.name}: this check is not as it was handed out." if changed else ""
+        )
     if said:
         print(said)
 
-
-def keep(here: Place, exercise: str, check: str) -> str:
-    """Keep an answer whose check passed; nothing that happens here disturbs the notebook.
-
-    Args:
-        here: the lesson.
-        exercise: whose check passed.
-        check: its source.
 
 def _stays(here: Place, exercise: str | None) -> str:
     """What to say where a check fails of an answer that the package has from before."""
@@ -77,11 +71,20 @@ def _stays(here: Place, exercise: str | None) -> str:
     return ""
 
 
+def keep(here: Place, exercise: str, check: str) -> str:
+    """Keep an answer whose check passed; nothing that happens here disturbs the notebook.
+
+    Args:
+        here: the lesson.
+        exercise: whose check passed.
+        check: its source.
+
     Returns:
         What there is to say, in one line; "" where the package holds this answer already.
     """
     from filelock import FileLock, Timeout
 
+    not_kept = f"`{exercise}` is not kept in {here.name}"
     try:
         cells = [*map(str, namespace().get("In", [])), source_of(exercise)]
         lifted = own_answer.answer(exercise, source_of(exercise), cells, here.parts)
@@ -90,16 +93,16 @@ def _stays(here: Place, exercise: str | None) -> str:
         with FileLock(here.package / ".lock", timeout=_PATIENCE):
             return _written(here, exercise, lifted, tested)
     except own_answer.CannotLift as error:
-        return f"`{exercise}` is not kept in {NAME}: {error}. Put it into the answer's cell."
+        return f"{not_kept}: {error}. Put it into the answer's cell."
     except Timeout:
-        return f"`{exercise}` is not kept in {NAME}: another notebook writes there. Run this again."
+        return f"{not_kept}: another notebook writes there. Run this again."
     except OSError as error:
         return (
-            f"`{exercise}` passes, and cannot be kept: {NAME} cannot be written "
+            f"`{exercise}` passes, and cannot be kept: {here.name} cannot be written "
             f"({error.strerror or error}). `{SWITCH}=off` switches this off."
         )
     except Exception as error:  # whatever it is, the check has passed
-        return f"`{exercise}` is not kept in {NAME}: {type(error).__name__}: {error}"
+        return f"{not_kept}: {type(error).__name__}: {error}"
 
 
 def _written(
@@ -107,28 +110,29 @@ def _written(
 ) -> str:
     module = here.package / f"{module_of(here.lesson)}.py"
     tests = here.package / "tests" / f"test_{module.name}"
+    begun = (here.package / "__init__.py").exists()
     write_frame(here)
     names = [name for name, lesson in here.parts.items() if lesson == here.lesson]
     order = ["about", "imports", *names]
-    begun = (here.package / "__init__.py").exists()
     before = {s.name: s.text for s in sections(module)}
     about = f'"""What I wrote in lesson {here.lesson.replace("-", " ")}."""'
     put(module, "about", about, order)
     kept = {*before, exercise}
     wanted = [f"from . import {name}" for name in lifted.parts if name not in kept]
-    wanted += [line.replace("from my_transformer.", "from .") for line in lifted.imports]
+    wanted += lifted.imports
     _add_imports(module, wanted, f"from . import {exercise}", order)
     edited = put(module, exercise, lifted.text, order)
-    wanted = [f"from {NAME} import {name}" for name in tested.parts]
+    wanted = [f"from {here.name} import {name}" for name in tested.parts]
     # It passed with the course's part in place of one of the student's, which the package has.
     others = {*tested.parts, *lifted.parts} & set_aside().keys()
     why = "; ".join(f"my {name} will not do: {set_aside()[name]}" for name in sorted(others))
     marks = f"@pytest.mark.skip({why!r})\n" if why else ""
     wanted += ["import pytest"] if why else []
-    _add_imports(tests, [*wanted, *tested.imports], "", order)
+    given = [line.replace("from .given", f"from {here.name}.given") for line in tested.imports]
+    _add_imports(tests, [*wanted, *given], "", order)
     put(tests, exercise, marks + tested.text, order)
     write_readme(here)
-    where = f"{NAME}/{module.name}"
+    where = f"{here.name}/{module.name}"
     if edited is not None:
         differs = _differs(edited, lifted.text)
         return f"{where}: `{exercise}` has edits of yours and stays as it is. {differs}".strip()
@@ -144,7 +148,8 @@ def _add_imports(path: Path, wanted: list[str], unwanted: str, order: list[str])
     lines = [line for line in old.strip().splitlines() if line != unwanted]
     lines += [line for line in dict.fromkeys(wanted) if line not in lines]
     if all(re.match(r"(?:import|from) [\w., ]+$", line) for line in lines):
-        lines.sort(key=_as_imports_go)
+        own = ("from .", *(f"from {folder}" for folder in path.parts[-3:-1]))
+        lines.sort(key=lambda line: (line.startswith(own), line.startswith("from"), line))
     text = "\n".join(lines)
     if text != old.strip():
         replace(path, "imports", text, order)

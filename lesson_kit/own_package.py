@@ -1,8 +1,9 @@
-"""The student's own package, ``my_transformer``: where it lies, and how it is written.
+"""The student's own package: where it lies, and how it is written.
 
-It lies in the course folder, beside the lessons. Only the kernel of a notebook in a lesson folder
-of a student's course has one: the folder above holds the release's manifest. Where work is graded,
-built or proved there is no such kernel or no such folder, so nothing of it is read or written.
+It lies in the course folder, beside the lessons, under the name that the course gives it. Only the
+kernel of a notebook in a lesson folder of a student's course has one: the folder above holds the
+release's manifest, which names it. Where work is graded, built or proved there is no such kernel or
+no such folder, and in a course that keeps none no such name: nothing of it is read or written.
 
 A file of the package is a row of sections, each below a line that names it and holds a digest of
 what was written. A section that is no longer what that digest says was edited by hand: it stays.
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 __all__ = [
-    "NAME",
+    "PACKAGE",
     "SWITCH",
     "Place",
     "Section",
@@ -34,10 +35,11 @@ __all__ = [
     "write",
 ]
 
-NAME = "my_transformer"
-
 #: The environment variable that switches it off.
-SWITCH = "MY_TRANSFORMER"
+SWITCH = "OWN_PACKAGE"
+
+#: The key in a manifest of what the course says of the package: its name, and what it is about.
+PACKAGE = "package"
 
 _MANIFEST = ".release.json"
 
@@ -59,13 +61,27 @@ class Place:
     @property
     def package(self) -> Path:
         """The folder of the package, which may not be there yet."""
-        return self.course / NAME
+        return self.course / self.name
+
+    @property
+    def name(self) -> str:
+        """The package's; "" in a course that keeps none."""
+        return str(self._manifest.get(PACKAGE, {}).get("name", ""))
+
+    @property
+    def about(self) -> str:
+        """What it is, in a sentence."""
+        return str(self._manifest[PACKAGE]["about"])
+
+    @cached_property
+    def _manifest(self) -> dict[str, Any]:
+        return dict(json.loads((self.course / _MANIFEST).read_bytes()))
 
     @cached_property
     def _cells(self) -> dict[str, list[list[Any]]]:
         """The cells of each lesson as they were handed out: id, digest, name, points."""
-        tree = json.loads((self.course / _MANIFEST).read_bytes())
-        return {name.partition("/")[0]: cells for name, cells in tree["cells"].items()}
+        cells = self._manifest["cells"]
+        return {name.partition("/")[0]: of_lesson for name, of_lesson in cells.items()}
 
     @cached_property
     def parts(self) -> dict[str, str]:
@@ -99,17 +115,17 @@ def place() -> Place | None:
         return None
     lesson = Place(here.parent, here.name)
     try:
-        known = bool(lesson.checks or lesson.parts)
+        known = bool(lesson.name and (lesson.checks or lesson.parts))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return lesson if known and _switched_on(lesson.package / "pyproject.toml") else None
+    return lesson if known and _switched_on(lesson.package) else None
 
 
-def _switched_on(settings: Path) -> bool:
-    """What the settings say; where they cannot be read, that it is on."""
+def _switched_on(package: Path) -> bool:
+    """What its settings say; where they cannot be read, that it is on."""
     try:
-        tree = tomllib.loads(settings.read_text(encoding="utf-8"))
-        return tree["tool"][NAME]["keep"] is not False
+        tree = tomllib.loads((package / "pyproject.toml").read_text(encoding="utf-8"))
+        return tree["tool"][package.name]["keep"] is not False
     except (OSError, ValueError, KeyError, TypeError):
         return True
 

@@ -24,7 +24,7 @@ from typing import Any
 
 from .course_progress import lesson_notebooks, progress_of
 from .own_frame import kept_parts
-from .own_package import NAME, Place, module_of, place
+from .own_package import Place, module_of, place
 
 __all__ = ["chosen", "set_aside"]
 
@@ -79,14 +79,14 @@ def _chosen(here: Place, course: ModuleType) -> tuple[dict[str, Any], dict[str, 
     aside: dict[str, str] = {}
     for name in (name for name in here.parts if name in asked):
         try:
-            part = getattr(importlib.import_module(f"{NAME}.{kept[name][0]}"), name)
+            part = getattr(importlib.import_module(f"{here.name}.{kept[name][0]}"), name)
             with _with_all_that_is_used(part, getattr(course, name, None)):
-                _try(name, kept[name][0])
+                _try(here.name, name, kept[name][0])
         except KeyboardInterrupt:
             raise
         except BaseException as error:
             aside[name] = _why(error)
-            _use_instead(name, getattr(course, name, None))
+            _use_instead(here.name, name, getattr(course, name, None))
         else:
             own[name] = part
     return {name: part for name, part in own.items() if name in course.__all__}, aside
@@ -104,38 +104,42 @@ def _with_what_they_use(names: list[str], kept: dict[str, tuple[str, str]]) -> s
 
 def _load(folder: Path) -> ModuleType:
     """The package as it is now, whatever was loaded before."""
-    for name in [name for name in sys.modules if name.partition(".")[0] == NAME]:
-        del sys.modules[name]
+    for module in _modules_of(folder.name):
+        del sys.modules[module.__name__]
     importlib.invalidate_caches()
     spec = importlib.util.spec_from_file_location(
-        NAME, folder / "__init__.py", submodule_search_locations=[str(folder)]
+        folder.name, folder / "__init__.py", submodule_search_locations=[str(folder)]
     )
     assert spec is not None
     assert spec.loader is not None
     package = importlib.util.module_from_spec(spec)
-    sys.modules[NAME] = package
+    sys.modules[folder.name] = package
     with contextlib.suppress(Exception):  # edited by hand: then no part can be imported
         spec.loader.exec_module(package)
     return package
 
 
-def _try(name: str, module: str) -> None:
+def _modules_of(package: str) -> list[ModuleType]:
+    return [sys.modules[key] for key in list(sys.modules) if key.partition(".")[0] == package]
+
+
+def _try(package: str, name: str, module: str) -> None:
     """Run the check of a part, which raises where it fails."""
-    tests = importlib.import_module(f"{NAME}.tests.test_{module}")
-    checks = importlib.import_module(f"{NAME}.given.plain_checks")
+    tests = importlib.import_module(f"{package}.tests.test_{module}")
+    checks = importlib.import_module(f"{package}.given.plain_checks")
     for seed in _SEEDS:
         with checks.inputs_of(seed):
             getattr(tests, f"test_{name}")()
+
+
+class _Unfit(Exception):
+    """A part passes its check, and lacks what a lesson uses; the message says what."""
 
 
 @contextlib.contextmanager
 def _with_all_that_is_used(part: Any, course: Any) -> Iterator[None]:
     """Refuse a class whose objects, as they are made in the block, lack an attribute that the
     course's have and this notebook speaks of: the check of a part does not ask for all that later
-class _Unfit(Exception):
-    """A part passes its check, and lacks what a lesson uses; the message says what."""
-
-
     lessons use."""
     if not (isinstance(part, type) and isinstance(course, type) and "__init__" in vars(part)):
         yield
@@ -161,10 +165,10 @@ class _Unfit(Exception):
         raise _Unfit(f"it has no `{min(used)}`, which this lesson uses.")
 
 
-def _use_instead(name: str, course: Any) -> None:
+def _use_instead(package: str, name: str, course: Any) -> None:
     """Let what builds on a part use the course's."""
-    for module in [sys.modules[key] for key in sys.modules if key.partition(".")[0] == NAME]:
-        if course is not None and (module.__name__ == NAME or name in vars(module)):
+    for module in _modules_of(package):
+        if course is not None and (module.__name__ == package or name in vars(module)):
             setattr(module, name, course)
 
 
@@ -194,7 +198,7 @@ def _said(here: Place, names: list[str], own: dict[str, Any], aside: dict[str, s
         f"Parts of earlier lessons: yours: {yours}; the course's: {', '.join(groups) or 'none'}."
     ]
     for name, why in aside.items():
-        where = f"{NAME}/{module_of(here.parts[name])}.py"
+        where = f"{here.name}/{module_of(here.parts[name])}.py"
         lines.append(f"Your {name} ({where}) is set aside here: {why}")
     return "\n".join(lines)
 

@@ -33,7 +33,7 @@ def handed_out(root: Path, text: str = LESSON) -> Path:
         generate_release(config, lesson.folder)
     write_start_page(root / "course", course.title)
     write_kit(root / "course")
-    record_release(root / "course")
+    record_release(root / "course", course.package)
     return root / "course"
 
 

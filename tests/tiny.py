@@ -9,6 +9,9 @@ from autograder.course.lessons import Course
 
 COURSE_TOML = """
 title = "A tiny course"
+[package]
+name = "my_transformer"
+about = "What doubles."
 [[lesson]]
 folder = "01-tiny"
 title = "Tiny"

@@ -40,7 +40,6 @@ from autograder.errors import WrongUse
 from autograder.files import LEFT_BY_TOOLS
 from lesson_kit.course_progress import LESSON
 from lesson_kit.earlier import EARLIER
-from lesson_kit.own_package import NAME
 from lesson_kit.setting import DATA_FILE
 
 Say = Callable[[str], None]
@@ -176,13 +175,14 @@ def build(course: Course, into: Path, say: Say = print, only: str | None = None)
             built.append(lesson.folder)
     if built:
         if only is None:
-            _remove_strangers(into, {lesson.folder for lesson in lessons})
+            own = {course.package.name} if course.package else set()
+            _remove_strangers(into, {lesson.folder for lesson in lessons} | own)
         write_start_page(into / "course", course.title, course.logo)
         if only is None and not refused:
-            record_release(into / "course")
+            record_release(into / "course", course.package)
         else:
             for name in built:
-                record_release(into / "course", name)
+                record_release(into / "course", course.package, name)
     if refused:
         raise BuildError("\n".join(refused))
 
@@ -337,5 +337,5 @@ def _tidy(notebook: NotebookNode) -> None:
 def _remove_strangers(into: Path, folders: set[str]) -> None:
     for top in ("build/source", "course", "solutions"):
         for path in (into / top).iterdir():
-            if path.is_dir() and path.name not in {*folders, NAME}:
+            if path.is_dir() and path.name not in folders:
                 shutil.rmtree(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 import tomllib
 from collections.abc import Iterable
@@ -11,6 +12,7 @@ from typing import Any
 __all__ = [
     "CourseText",
     "LessonText",
+    "PackageText",
     "WrongCourseToml",
     "notebook_of",
     "read_course_toml",
@@ -37,6 +39,19 @@ class LessonText:
 
 
 @dataclass(frozen=True)
+class PackageText:
+    """What course.toml says of the package that a student's answers become.
+
+    Attributes:
+        name: that Python imports it by.
+        about: what it is, in a sentence.
+    """
+
+    name: str
+    about: str
+
+
+@dataclass(frozen=True)
 class CourseText:
     """What course.toml says: of the course, and of each lesson in order.
 
@@ -44,14 +59,17 @@ class CourseText:
         title: of the course.
         needs: what lessons ask for that need no other, in words.
         lessons: all of them, drafts too.
+        package: where answers that pass are kept; None where they are not.
     """
 
     title: str
     needs: str
     lessons: tuple[LessonText, ...]
+    package: PackageText | None = None
 
 
-_OF_COURSE = ("title", "needs", "lesson")
+_OF_COURSE = ("title", "needs", "package", "lesson")
+_OF_PACKAGE = ("name", "about")
 _OF_LESSON = ("folder", "title", "minutes", "needs", "about", "draft", "notebook")
 
 
@@ -73,12 +91,29 @@ def read_course_toml(text: str) -> CourseText:
     lessons: list[LessonText] = []
     for entry in entries:
         lessons.append(_lesson(entry, [lesson.folder for lesson in lessons]))
-    return CourseText(words("", tree, "title"), words("", tree, "needs", "Python"), (*lessons,))
+    return CourseText(
+        words("", tree, "title"),
+        words("", tree, "needs", "Python"),
+        (*lessons,),
+        _package(tree["package"]) if "package" in tree else None,
+    )
 
 
 def notebook_of(folder: str) -> str:
     """What a lesson's notebook is called unless the file says another name."""
     return re.sub(r"^\d+-", "", folder).replace("-", "_")
+
+
+def _package(entry: object) -> PackageText:
+    if not isinstance(entry, dict):
+        raise WrongCourseToml("package is a table of its own, [package], with name and about")
+    refuse_others("package: ", entry, _OF_PACKAGE)
+    name, about = (words("package: ", entry, field) for field in _OF_PACKAGE)
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
+        raise WrongCourseToml(f"package: the name {name!r} is no name; write it as my_statistics")
+    if re.search(r'["\\\n{}]', about):
+        raise WrongCourseToml("package: about is one line, without quotes, braces or backslashes")
+    return PackageText(name, about)
 
 
 def _lesson(entry: dict[str, Any], above: list[str]) -> LessonText:

@@ -19,7 +19,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.course.cell_headers import WrongHeader, nbgrader_of
-from autograder.course.course_toml import WrongCourseToml, read_course_toml
+from autograder.course.course_toml import PackageText, WrongCourseToml, read_course_toml
 from autograder.course.overlay import ClassTerms, Overlay, read_overlay
 from autograder.course.source_rules import LessonError, check_cells, check_regions
 from autograder.notebooks import (
@@ -157,6 +157,8 @@ class Course:
     overlay: Overlay | None = None
     #: What an author has to know of it.
     notes: tuple[str, ...] = ()
+    #: Where a student's answers that pass are kept; None where they are not.
+    package: PackageText | None = None
 
     @classmethod
     def load(cls, root: Path) -> Course:
@@ -196,6 +198,7 @@ class Course:
             lessons=tuple(lesson for lesson in lessons if not lesson.draft),
             root=root,
             drafts=tuple(lesson for lesson in lessons if lesson.draft),
+            package=said.package,
         )
 
     @property
@@ -227,6 +230,7 @@ class Course:
             root=root,
             drafts=tuple(lesson for lesson in lessons if lesson.draft),
             overlay=overlay,
+            package=other.package,
             notes=(*other.notes, *overlay.builds_on(theirs)),
         )
 

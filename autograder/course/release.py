@@ -11,12 +11,13 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from nbformat import NotebookNode
 
+from autograder.course.course_toml import PackageText
 from autograder.course.notebook_file import read_notebook
 from autograder.errors import WrongUse
 from autograder.files import LEFT_BY_TOOLS, write_whole
@@ -29,7 +30,7 @@ from autograder.notebooks import (
 )
 from lesson_kit import notebook_reading as reading
 from lesson_kit.course_progress import has_code
-from lesson_kit.own_package import NAME
+from lesson_kit.own_package import PACKAGE
 
 MANIFEST_FILE = ".release.json"
 
@@ -63,10 +64,12 @@ class ReleasedCell:
 
 @dataclass
 class Release:
-    """What a release held: digests of its files by name, and the cells of its notebooks."""
+    """What a release held: digests of its files by name, and the cells of its notebooks; and the
+    package that a student's answers become, if any."""
 
     files: dict[str, str] = field(default_factory=dict)
     cells: dict[str, list[ReleasedCell]] = field(default_factory=dict)
+    package: PackageText | None = None
 
 
 def digest_of(cell: NotebookNode) -> str:
@@ -87,12 +90,23 @@ def digest_of_file(path: Path) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
 
 
-def released_files(folder: Path) -> Iterator[str]:
+def package_of(folder: Path) -> PackageText | None:
+    """What the manifest of a course folder says of students' packages, if it says anything."""
+    try:
+        said = json.loads((folder / MANIFEST_FILE).read_bytes()).get(PACKAGE)
+        return PackageText(**said) if said else None
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None
+
+
+def released_files(folder: Path, package: PackageText | None = None) -> Iterator[str]:
     """The files of a course folder by their names in it, in order, without what Jupyter, Python and
     an update leave there, and without a student's package."""
+    package = package or package_of(folder)
+    own = {package.name} if package else set()
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
-        left = {*LEFT_BY_TOOLS, MANIFEST_FILE, NAME} & set(name.parts)
+        left = {*LEFT_BY_TOOLS, MANIFEST_FILE, *own} & set(name.parts)
         if path.is_file() and not left and not is_beside(path):
             yield name.as_posix()
 
@@ -143,7 +157,7 @@ def restore_names(notebook: NotebookNode, released: Iterable[ReleasedCell]) -> i
 
 def release_in(folder: Path) -> Release:
     """The manifest of an untouched release, from its files."""
-    return _with_files(Release(), folder, released_files(folder))
+    return _with_files(Release(package=package_of(folder)), folder, released_files(folder))
 
 
 def _with_files(release: Release, folder: Path, names: Iterable[str]) -> Release:
@@ -154,17 +168,20 @@ def _with_files(release: Release, folder: Path, names: Iterable[str]) -> Release
     return release
 
 
-def record_release(folder: Path, lesson: str | None = None) -> None:
+def record_release(
+    folder: Path, package: PackageText | None = None, lesson: str | None = None
+) -> None:
     """Write the manifest of a course folder that was just made.
 
     Args:
         folder: the course folder.
+        package: where students' answers are kept, if they are.
         lesson: the only lesson folder that was made now; what is known of others stays, and they
             are not read.
     """
     known = (read_manifest(folder) if lesson is not None else None) or Release()
-    release, made = Release(), []
-    for name in released_files(folder):
+    release, made = Release(package=package), []
+    for name in released_files(folder, package):
         if name in known.files and "/" in name and not name.startswith(f"{lesson}/"):
             release.files[name] = known.files[name]
             if name in known.cells:
@@ -182,6 +199,7 @@ def write_manifest(folder: Path, release: Release) -> None:
             name: [_as_list(cell) for cell in cells]
             for name, cells in sorted(release.cells.items())
         },
+        **({PACKAGE: asdict(release.package)} if release.package else {}),
     }
     text = json.dumps(tree, indent=0, ensure_ascii=False)
     write_whole(folder / MANIFEST_FILE, re.sub(r"\[\n(\"[^\[\]]*)\n\]", _on_one_line, text) + "\n")
@@ -215,6 +233,7 @@ def read_manifest(folder: Path) -> Release | None:
                 ]
                 for name, cells in tree["cells"].items()
             },
+            package_of(folder),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise ManifestError(

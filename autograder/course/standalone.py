@@ -14,7 +14,13 @@ from pathlib import Path
 
 import autograder
 import lesson_kit
-from autograder.course.release import read_manifest, record_release, release_in, released_files
+from autograder.course.release import (
+    package_of,
+    read_manifest,
+    record_release,
+    release_in,
+    released_files,
+)
 from autograder.errors import WrongUse
 from lesson_kit.course_progress import lesson_notebooks
 
@@ -70,7 +76,7 @@ def lay_out(course: Path, into: Path) -> None:
         shutil.copyfile(course / name, into / name)
     for folder in (into, *(notebook.parent for notebook in lesson_notebooks(into))):
         write_kit(folder)
-    record_release(into)
+    record_release(into, package_of(course))
 
 
 def zipped(course: Path, path: Path) -> None:

@@ -206,10 +206,12 @@ def test_the_manifest_is_that_of_the_files_and_stays_under_other_work(course: Pa
     points = {cell.grade_id: cell.points for cell in known.cells[TINY] if cell.points}
     assert points == {"test_double": 2.0, "test_quadruple": 4.0, "test_answer_size": 1.0}
     type_in(course / TINY, double="def double(x):\n    return 2 * x\n")
-    record_release(course, "02-other")  # another lesson was built; this one was worked in
+    record_release(
+        course, known.package, "02-other"
+    )  # another lesson was built; this one was worked in
     assert read_manifest(course) == known
     (course / TINY).write_text("half of it")
-    record_release(course, "02-other")
+    record_release(course, known.package, "02-other")
     assert read_manifest(course) == known
 
 

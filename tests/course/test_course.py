@@ -126,7 +126,7 @@ SECOND = COURSE_TOML.partition("[[lesson]]")[2].replace("01-a", "02-b").replace(
 @pytest.mark.parametrize(
     ("old", "slip", "says"),
     [
-        ("title", "titel", "titel is unknown; there are title, needs, lesson"),
+        ("title", "titel", "titel is unknown; there are title, needs, package, lesson"),
         ("[[lesson]]", "[[lessons]]", "lessons is unknown"),
         ('title = "T"\n', "", "the field title is missing"),
         ('title = "T"', "title = 1", "title should be words in quotes"),
@@ -145,6 +145,18 @@ SECOND = COURSE_TOML.partition("[[lesson]]")[2].replace("01-a", "02-b").replace(
         ),
         ("needs = []", 'needs = ""', "needs should be a list of folders"),
         ('"About."', '"About."\ndraft = "no"', "draft should be true or false, without quotes"),
+        ("[[lesson]]", 'package = "p"\n[[lesson]]', r"package is a table of its own, \[package\]"),
+        ("[[lesson]]", '[package]\nname = "p"\n[[lesson]]', "package: the field about is missing"),
+        (
+            "[[lesson]]",
+            '[package]\nname = "my-p"\nabout = "A."\n[[lesson]]',
+            "'my-p' is no name; write it as my_statistics",
+        ),
+        (
+            "[[lesson]]",
+            '[package]\nname = "p"\nabout = \'The "best".\'\n[[lesson]]',
+            "about is one line, without quotes",
+        ),
         ('"About."', '"About."\nnotebook = "a.ipynb"', "notebook 'a.ipynb' is no name"),
         ('"About."', '"About."\nnotebook = "alternatives"', "notebook 'alternatives' is no name"),
     ],

@@ -14,12 +14,14 @@ import pytest
 from autograder.course.lessons import Lesson
 from autograder.student.start import start
 from lesson_kit.own_frame import kept_parts
-from lesson_kit.own_package import NAME, Place
+from lesson_kit.own_package import Place
 
 from ..conftest import COURSE
 from ..played import first_alternatives, play, solutions
 
 pytestmark = pytest.mark.course
+
+NAME = COURSE.package.name if COURSE.package else ""
 
 Answers = dict[str, str]
 

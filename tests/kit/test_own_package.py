@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -13,10 +14,10 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from autograder.build.build import _remove_strangers
-from autograder.course.release import read_manifest, release_in
+from autograder.course.release import MANIFEST_FILE, read_manifest, release_in
 from autograder.student.check import PASSES, check_notebook
 from lesson_kit.own_frame import as_markdown
-from lesson_kit.own_package import NAME, SWITCH, place, sections
+from lesson_kit.own_package import SWITCH, place, sections
 
 from ..conftest import ROOT
 from ..hand_outs import TINY, cell_named, handed_out, read, type_in
@@ -24,6 +25,7 @@ from ..played import Notebook, run
 
 pytestmark = pytest.mark.slow
 
+NAME = "my_transformer"
 DOUBLE = 'def double(x: np.ndarray):\n    """Twice x."""\n    return 2 * x\n'
 QUADRUPLE = "def quadruple(x):\n    return double(double(x))\n"
 KEPT = f"Kept: `double` is in {NAME}/lesson_01_tiny.py (3 lines)."
@@ -63,8 +65,8 @@ def texts(course: Path) -> dict[str, str]:
     return {section.name: section.text.strip() for section in sections(module(course))}
 
 
-def run_its_tests(course: Path) -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", NAME]
+def run_its_tests(course: Path, name: str = NAME) -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", name]
     done = subprocess.run(command, cwd=course, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
@@ -77,10 +79,10 @@ def test_the_answer_is_kept_with_what_it_needs_and_nothing_else(course: Path) ->
     cells.insert(1, ("a cell of the lesson", given))
     all_said = said(course, cells)
     assert f"Kept: `double` is in {NAME}/lesson_01_tiny.py" in all_said["check double"]
-    about, imports, double, quadruple = sections(module(course))
-    assert about.name == "about"
     assert f"{NAME} is a package of your own" in all_said["check double"]  # said once
     assert f"{NAME} is" not in all_said["check quadruple"]
+    about, imports, double, quadruple = sections(module(course))
+    assert about.name == "about"
     assert imports.text.split("\n")[:2] == ["import math", "import numpy as np"]
     assert quadruple.text.strip() == QUADRUPLE.strip()
     assert "FACTOR = 2" in double.text
@@ -109,13 +111,13 @@ def test_a_later_answer_takes_its_place_and_one_that_fails_takes_nothing(course:
     assert KEPT in all_said["check double_otherwise"]
     assert "failed check double_wrong" in all_said
     assert "SyntaxError" in all_said["check double_broken"]
+    stays = f"The version of `double` that passed before stays in {NAME}/lesson_01_tiny.py."
+    for name in ("wrong", "broken"):
+        assert all_said[f"check double_{name}"].strip().endswith(stays)
     assert texts(course)["double"] == DOUBLE.replace("2 * x", "x + x").strip()
 
 
 def test_two_notebooks_at_once_and_one_that_was_renamed(course: Path) -> None:
-    stays = f"The version of `double` that passed before stays in {NAME}/lesson_01_tiny.py."
-    for name in ("wrong", "broken"):
-        assert all_said[f"check double_{name}"].strip().endswith(stays)
     (course / TINY).rename(course / "01-tiny" / "mine.ipynb")
     shutil.copy(course / "01-tiny" / "mine.ipynb", course / TINY)
     versions = {f"double_{n}": DOUBLE.replace("2 * x", f"2 * x  # version {n}") for n in range(12)}
@@ -229,8 +231,35 @@ def test_a_check_on_the_terminal_neither_keeps_nor_reads(course: Path) -> None:
     assert not (course / NAME).exists()
 
 
+def test_a_course_that_names_no_package_keeps_nothing(course: Path) -> None:
+    manifest = course / MANIFEST_FILE
+    tree = json.loads(manifest.read_text())
+    assert tree.pop("package") == {"name": NAME, "about": "What doubles."}
+    manifest.write_text(json.dumps(tree))
+    right, wrong = DOUBLE, DOUBLE.replace("2 * x", "3 * x")
+    all_said = said(course, checked(course, double=right, double_wrong=wrong))
+    assert "these checks pass" in all_said["check double"]
+    assert not [name for name, text in all_said.items() if NAME in text]
+    assert not (course / NAME).exists()
+    assert as_markdown(course) == ""
+
+
+def test_a_package_of_another_name_and_its_own_words(course: Path) -> None:
+    manifest = course / MANIFEST_FILE
+    text = manifest.read_text().replace(NAME, "my_statistics")
+    manifest.write_text(text)
+    assert read_manifest(course) == release_in(course)
+    all_said = said(course, checked(course, double=DOUBLE))
+    assert "Kept: `double` is in my_statistics/lesson_01_tiny.py" in all_said["check double"]
+    made = [path for path in (course / "my_statistics").rglob("*.*") if path.is_file()]
+    assert "package_program.py" not in [path.name for path in made]  # it has no such parts
+    assert not [path for path in made if "transformer" in path.read_text().lower()]
+    assert "What doubles. I wrote its parts" in (course / "my_statistics/README.md").read_text()
+    run_its_tests(course, "my_statistics")
+
+
 def test_a_build_leaves_it_alone(tmp_path: Path) -> None:
     for folder in ("build/source", f"course/{NAME}", "course/99-gone", "solutions"):
         (tmp_path / folder).mkdir(parents=True)
-    _remove_strangers(tmp_path, set())
+    _remove_strangers(tmp_path, {NAME})
     assert [path.name for path in (tmp_path / "course").iterdir()] == [NAME]

@@ -36,7 +36,6 @@ NAMES_ATTENTION = {
     "autograder/cli/main.py": "the command's second name",
     "lesson_kit/chat_model.py": "keys of the format that a published model is in",
     "lesson_kit/course_progress.py": "a key in notebooks that were handed out before",
-    "lesson_kit/own_frame.py": "the README of students' packages, the same in all courses",
     "lesson_kit/package_program.py": "what a student's package runs: the published model's keys",
 }
 
