@@ -463,6 +463,10 @@ assert_equal(keys_after, keys, "similarity_scores changes its keys in place.")
 #
 # </details>
 #
+# The line below your check says that `similarity_scores` is kept in `my_transformer`. That is a folder
+# beside the lessons, a Python package of your own: each answer goes there when its check passes, and
+# later lessons run it in place of the course's. At the end of the course it runs a published model.
+#
 # The scores of our four queries, all at once:
 
 # %%
