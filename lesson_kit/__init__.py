@@ -14,6 +14,8 @@ wherever numpy, torch, matplotlib and seaborn are installed. Public face: :mod:`
 import sys as _sys
 
 if "ipykernel" in _sys.modules:  # and so in no process that grades, builds or proves
+    from . import not_begun as _not_begun
     from . import own_keeping as _own_keeping
 
+    _not_begun.watch()
     _own_keeping.watch()
