@@ -18,16 +18,12 @@ from typing import Any
 from urllib.parse import quote
 
 from . import notebook_reading as reading
-from .own_frame import as_markdown
 
 __all__ = ["show_progress"]
 
 #: In the metadata of a box below a check, and the lines of its text above what it says.
 _BOX = "lesson_points"
 _ABOVE = 3
-
-#: Dots that show how far a lesson is.
-_DOTS = 5
 
 #: In the metadata of a notebook: the number, title, minutes, needs and about of its lesson.
 LESSON = "autograder_lesson"
@@ -48,6 +44,8 @@ class Progress:
         problem: why the notebook could not be read, or "".
         left: what is begun and does not pass: name, link of its check, and why in a sentence.
         untouched: names of exercises that are not begun.
+        core: whether the lesson is on the course's core path.
+        cells: the link of each answer's cell, by its name.
     """
 
     link: str
@@ -62,6 +60,16 @@ class Progress:
     problem: str = ""
     left: list[tuple[str, str, str]] = field(default_factory=list)
     untouched: list[str] = field(default_factory=list)
+    core: bool = True
+    cells: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def next_step(self) -> tuple[str, str]:
+        """Name and link of what to go on with: what does not pass yet, else what is not begun."""
+        if self.left:
+            return self.left[0][:2]
+        name = self.untouched[0]
+        return name, self.cells[name]
 
     @property
     def done(self) -> bool:
@@ -128,6 +136,7 @@ def _describe(metadata: Any, progress: Progress, number: str) -> None:
         progress.minutes, progress.needs, progress.about = (
             str(lesson.get(name, "")) for name in ("minutes", "needs", "about")
         )
+        progress.core = lesson.get("core") is not False
 
 
 def _released(notebook: Path) -> list[list[Any]]:
@@ -222,63 +231,13 @@ def is_begun(cell: dict[str, Any]) -> bool:
     return digest.hexdigest() != ours.get("checksum")
 
 
-def as_table(lessons: list[Progress]) -> str:
-    """Where to go on, the progress as a table in Markdown, with links, and what is to be mended."""
-    lines = [
-        *_goal(lessons),
-        "",
-        "| lesson | minutes | needs | what it is about | exercises begun | checks passing |",
-        "| :-- | --: | :-- | :-- | --: | --: |",
-    ]
-    for lesson in lessons:
-        passing = f"{_dots(lesson)}{lesson.passing} of {lesson.checks}"
-        counts = f"{lesson.begun} of {lesson.exercises} | {passing}"
-        lines.append(
-            f"| [{_cell(lesson.title)}]({lesson.link}) | {lesson.minutes} | "
-            f"{_cell(lesson.needs)} | {_cell(lesson.about)} | "
-            f"{lesson.problem + ' |' if lesson.problem else counts} |"
-        )
-    for lesson in lessons:
-        lines += _to_mend(lesson)
-    return "\n".join(lines).strip()
-
-
-def _goal(lessons: list[Progress]) -> list[str]:
-    """The lesson to go on with, as a line of its own."""
-    left = [lesson for lesson in lessons if not lesson.done and not lesson.problem]
-    begun = [lesson for lesson in left if lesson.begun]
-    if left:
-        goal = begun[-1] if begun else left[0]
-        words = "Go on with" if len(left) < len(lessons) or begun else "Begin with"
-        return [f"**{words} [{_cell(goal.title)}]({goal.link}).**"]
-    return ["All visible checks pass. More checks run when your work is graded."] if lessons else []
-
-
-def _dots(lesson: Progress) -> str:
-    """How many of the checks pass, to be seen at a glance; nothing before the first does."""
-    full = _DOTS * lesson.passing // max(lesson.checks, 1)
-    return f"{'●' * full}{'○' * (_DOTS - full)} " if lesson.passing else ""
-
-
-def _to_mend(lesson: Progress) -> list[str]:
-    """What is begun in a lesson and does not pass, each with a link to its check."""
-    if not lesson.left:
-        return []
-    lines = ["", f"**{_cell(lesson.title)}**, left to do:", ""]
-    lines += [f"- [{name}]({link}): {_cell(why)}" for name, link, why in lesson.left]
-    if lesson.untouched:
-        lines.append(f"- not begun: {', '.join(lesson.untouched)}")
-    return lines
-
-
-def _cell(text: str) -> str:
-    return re.sub(r"([|\[\]<>])", r"\\\1", text)
-
-
 def show_progress(folder: str = ".") -> None:
     """Show below the cell the progress of all lessons of a course folder, and the student's own
     package, once there is one."""
     from IPython.display import Markdown, display
 
-    table = as_table([progress_of(path) for path in lesson_notebooks(Path(folder))])
-    display(Markdown(table + as_markdown(Path(folder))))
+    from .course_map import as_map
+    from .own_frame import as_markdown
+
+    lessons = [progress_of(path) for path in lesson_notebooks(Path(folder))]
+    display(Markdown(as_map(lessons) + as_markdown(Path(folder))))

@@ -31,7 +31,7 @@ def handed_out(root: Path, text: str = LESSON) -> Path:
     for lesson in course.lessons:
         write_source(lesson, root / "build" / "source" / lesson.folder)
         generate_release(config, lesson.folder)
-    write_start_page(root / "course", course.title)
+    write_start_page(root / "course", course)
     write_kit(root / "course")
     record_release(root / "course", course.package)
     return root / "course"

@@ -177,7 +177,7 @@ def build(course: Course, into: Path, say: Say = print, only: str | None = None)
         if only is None:
             own = {course.package.name} if course.package else set()
             _remove_strangers(into, {lesson.folder for lesson in lessons} | own)
-        write_start_page(into / "course", course.title, course.logo)
+        write_start_page(into / "course", course)
         if only is None and not refused:
             record_release(into / "course", course.package)
         else:

@@ -15,9 +15,12 @@ from pathlib import Path
 
 import nbformat
 
+from autograder.course.lessons import Course
+from autograder.errors import WrongUse
 from autograder.files import write_whole
 from autograder.notebooks import KERNEL
-from lesson_kit.course_progress import as_table, lesson_notebooks, progress_of
+from lesson_kit.course_map import as_map
+from lesson_kit.course_progress import lesson_notebooks, progress_of
 
 START_FILE = "start.ipynb"
 
@@ -37,13 +40,15 @@ _SETTINGS = {
 _WELCOME = """\
 # {title}
 
-Open a lesson with its link. An exercise is a card that says what to write, a cell to write it
-in, and a check right below, folded to one line: **Shift+Enter** runs your answer, and once more its
-check. The table shows your own progress as saved in the notebooks. To bring it up to date, save
-them, click into the table and press **Shift+Enter**.
+{picture}Open a lesson with its link. An exercise is a card that says what to write, a cell to write
+it in, and a check right below, folded to one line: **Shift+Enter** runs your answer, and once more
+its check.
 """
 
 _MORE = """\
+The map shows your own progress as saved in the notebooks: save them, then bring it up to date with
+its button, or with **Shift+Enter** in its cell.
+
 `autograder check` in a terminal runs all visible checks at once and says which pass. More checks
 run when your work is graded.
 """
@@ -51,20 +56,19 @@ run when your work is graded.
 _CODE = "# Your progress\nfrom lesson_kit.course_progress import show_progress\n\nshow_progress()"
 
 
-def write_start_page(folder: Path, title: str, logo: Path | None = None) -> None:
+def write_start_page(folder: Path, course: Course) -> None:
     """Write the start page of the lessons that lie in a course folder, and settings.
 
     Args:
         folder: with one folder a lesson.
-        title: of the course.
-        logo: a picture above the title, which goes into the page.
+        course: whose title and picture it has.
     """
-    table = as_table([progress_of(path) for path in lesson_notebooks(folder)])
+    table = as_map([progress_of(path) for path in lesson_notebooks(folder)])
     shown = nbformat.v4.new_output(
         "display_data", {"text/markdown": table, "text/plain": "<IPython.core.display.Markdown>"}
     )
     cells = [
-        nbformat.v4.new_markdown_cell(_WELCOME.format(title=title).strip()),
+        _welcome(course),
         # The code is folded away: the cell is there to be run, not to be read.
         nbformat.v4.new_code_cell(
             _CODE, outputs=[shown], metadata={"jupyter": {"source_hidden": True}}
@@ -73,10 +77,6 @@ def write_start_page(folder: Path, title: str, logo: Path | None = None) -> None
     ]
     for cell, name in zip(cells, ("welcome", "progress", "more")):
         cell["id"] = name
-    if logo is not None:
-        kind = mimetypes.guess_type(logo.name)[0] or "image/png"
-        cells[0]["attachments"] = {"logo": {kind: b64encode(logo.read_bytes()).decode()}}
-        cells[0]["source"] = "![](attachment:logo)\n\n" + cells[0]["source"]
     page = nbformat.v4.new_notebook(cells=cells)
     page.metadata = nbformat.from_dict(KERNEL)
     write_whole(folder / START_FILE, nbformat.writes(page) + "\n")
@@ -84,3 +84,27 @@ def write_start_page(folder: Path, title: str, logo: Path | None = None) -> None
     for name, tree in _SETTINGS.items():
         text = json.dumps(tree, indent=2)
         write_whole(folder / SETTINGS_FOLDER / name, text + "\n")
+
+
+def _welcome(course: Course) -> nbformat.NotebookNode:
+    """The logo, the title, the course's picture, and what to do; pictures are part of the cell."""
+    pictures = {}
+    text, shown = "", course.picture
+    if shown:
+        text = f"![{shown.says}](attachment:picture)\n\n{shown.caption}\n\n"
+        pictures["picture"] = Path(shown.file)
+    text = _WELCOME.format(title=course.title, picture=text).strip()
+    if course.logo is not None:
+        text = f"![](attachment:logo)\n\n{text}"
+        pictures["logo"] = course.logo
+    cell = nbformat.v4.new_markdown_cell(text)
+    if pictures:
+        cell["attachments"] = {name: _attached(path) for name, path in pictures.items()}
+    return cell
+
+
+def _attached(path: Path) -> dict[str, str]:
+    if not path.is_file():
+        raise WrongUse(f"{path} is not there: course.toml names it as a picture; make it first")
+    kind = mimetypes.guess_type(path.name)[0] or "image/png"
+    return {kind: b64encode(path.read_bytes()).decode()}

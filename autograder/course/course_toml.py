@@ -13,6 +13,7 @@ __all__ = [
     "CourseText",
     "LessonText",
     "PackageText",
+    "PictureText",
     "WrongCourseToml",
     "notebook_of",
     "read_course_toml",
@@ -52,6 +53,21 @@ class PackageText:
 
 
 @dataclass(frozen=True)
+class PictureText:
+    """What course.toml says of the picture with which the start page opens.
+
+    Attributes:
+        file: a PNG, from the course's own folder.
+        says: the same for whoever does not see it.
+        caption: below it.
+    """
+
+    file: str
+    says: str
+    caption: str
+
+
+@dataclass(frozen=True)
 class CourseText:
     """What course.toml says: of the course, and of each lesson in order.
 
@@ -60,15 +76,18 @@ class CourseText:
         needs: what lessons ask for that need no other, in words.
         lessons: all of them, drafts too.
         package: where answers that pass are kept; None where they are not.
+        picture: of the start page, if it has one.
     """
 
     title: str
     needs: str
     lessons: tuple[LessonText, ...]
     package: PackageText | None = None
+    picture: PictureText | None = None
 
 
-_OF_COURSE = ("title", "needs", "package", "lesson")
+_OF_COURSE = ("title", "needs", "package", "picture", "lesson")
+_OF_PICTURE = ("file", "says", "caption")
 _OF_PACKAGE = ("name", "about")
 _OF_LESSON = ("folder", "title", "minutes", "needs", "about", "draft", "notebook")
 
@@ -96,6 +115,7 @@ def read_course_toml(text: str) -> CourseText:
         words("", tree, "needs", "Python"),
         (*lessons,),
         _package(tree["package"]) if "package" in tree else None,
+        _picture(tree["picture"]) if "picture" in tree else None,
     )
 
 
@@ -114,6 +134,18 @@ def _package(entry: object) -> PackageText:
     if re.search(r'["\\\n{}]', about):
         raise WrongCourseToml("package: about is one line, without quotes, braces or backslashes")
     return PackageText(name, about)
+
+
+def _picture(entry: object) -> PictureText:
+    if not isinstance(entry, dict):
+        raise WrongCourseToml("picture is a table of its own: [picture], with file, says, caption")
+    refuse_others("picture: ", entry, _OF_PICTURE)
+    file, says, caption = (words("picture: ", entry, field) for field in _OF_PICTURE)
+    if not file.endswith(".png"):
+        raise WrongCourseToml(
+            f"picture: the file {file!r} should be a PNG, such as docs/course.png"
+        )
+    return PictureText(file, says, caption)
 
 
 def _lesson(entry: dict[str, Any], above: list[str]) -> LessonText:

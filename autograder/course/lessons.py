@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -19,7 +20,13 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.course.cell_headers import WrongHeader, nbgrader_of
-from autograder.course.course_toml import PackageText, WrongCourseToml, read_course_toml
+from autograder.course.course_toml import (
+    LessonText,
+    PackageText,
+    PictureText,
+    WrongCourseToml,
+    read_course_toml,
+)
 from autograder.course.overlay import ClassTerms, Overlay, read_overlay
 from autograder.course.source_rules import LessonError, check_cells, check_regions
 from autograder.notebooks import (
@@ -79,6 +86,8 @@ class Lesson:
     notebook_name: str = ""
     #: What a lesson asks for that needs no other, in words.
     first_needs: str = ""
+    #: Title of the lesson after it, and where its notebook is from this one's folder.
+    following: tuple[str, str] | None = field(default=None, compare=False)
 
     def __getstate__(self) -> dict[str, object]:
         """For another process: a copy, since what is read later may be added meanwhile."""
@@ -147,7 +156,7 @@ class Lesson:
 
 @dataclass(frozen=True)
 class Course:
-    """All lessons in order."""
+    """All lessons in order, and what else course.toml says."""
 
     title: str
     lessons: tuple[Lesson, ...]
@@ -159,6 +168,8 @@ class Course:
     notes: tuple[str, ...] = ()
     #: Where a student's answers that pass are kept; None where they are not.
     package: PackageText | None = None
+    #: With which the start page opens, if it has one; its file with the whole path.
+    picture: PictureText | None = None
 
     @classmethod
     def load(cls, root: Path) -> Course:
@@ -191,14 +202,17 @@ class Course:
                 draft=entry.draft,
                 notebook_name=entry.notebook,
                 first_needs=said.needs,
+                following=_first_finished(said.lessons[len(lessons) + 1 :]),
             )
             lessons.append(lesson)
+        shown = said.picture
         return cls(
             title=said.title,
             lessons=tuple(lesson for lesson in lessons if not lesson.draft),
             root=root,
             drafts=tuple(lesson for lesson in lessons if lesson.draft),
             package=said.package,
+            picture=shown and replace(shown, file=str(root / shown.file)),
         )
 
     @property
@@ -223,7 +237,11 @@ class Course:
     @classmethod
     def _extending(cls, other: Course, overlay: Overlay, root: Path) -> Course:
         theirs = tuple(sorted((*other.lessons, *other.drafts), key=lambda lesson: lesson.number))
-        lessons = overlay.applied(theirs)
+        lessons = [
+            replace(one, following=_first_finished(row[at + 1 :]))
+            for row in (overlay.applied(theirs),)
+            for at, one in enumerate(row)
+        ]
         return cls(
             title=overlay.title or other.title,
             lessons=tuple(lesson for lesson in lessons if not lesson.draft),
@@ -231,6 +249,7 @@ class Course:
             drafts=tuple(lesson for lesson in lessons if lesson.draft),
             overlay=overlay,
             package=other.package,
+            picture=other.picture,
             notes=(*other.notes, *overlay.builds_on(theirs)),
         )
 
@@ -245,6 +264,16 @@ class Course:
                 return lesson
         there = ", ".join(lesson.folder for lesson in self.lessons)
         raise LessonError(f"no lesson {folder!r} in the course; there are {there}")
+
+
+def _first_finished(others: Sequence[LessonText | Lesson]) -> tuple[str, str] | None:
+    """Title of the first of some lessons that is no draft, and its place from another's folder."""
+    for one in others:
+        if not one.draft:
+            name = one.notebook_name if isinstance(one, Lesson) else one.notebook
+            number = int(one.folder.partition("-")[0])
+            return f"{number}. {one.title}", f"../{one.folder}/{name}.ipynb"
+    return None
 
 
 def _clean(path: Path, cell: NotebookNode) -> NotebookNode:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from autograder.build.start_page import SETTINGS_FOLDER, START_FILE
 from autograder.course.lessons import Course
 from autograder.course.release import MANIFEST_FILE, read_manifest, record_release, release_in
 from autograder.notebooks import is_answer, is_test, is_written
+from lesson_kit.course_map import as_map
 from lesson_kit.course_progress import (
     FORMER,
     LESSON,
@@ -50,18 +52,26 @@ def shown(page: Path) -> str:
 def test_the_page_of_the_course_lists_its_lessons_in_order() -> None:
     page = ROOT / "course" / START_FILE
     nbformat.validate(read(page))
-    rows = [line for line in shown(page).splitlines() if line.startswith("| [")]
+    first = read(page).cells[0]
+    assert f"](attachment:{next(iter(first.attachments))})" in first.source
+    path, details = shown(page).split("<details>")
+    links = [f"{one.folder}/{one.notebook_name}.ipynb" for one in COURSE.lessons]
+    assert sorted(re.findall(r"○\xa0\[[^]]*\]\(([^)]*)\)", path)) == links
+    assert path.startswith("**Begin with ")
+    assert "|" not in path, "a map, not a table"
+    rows = [line for line in details.splitlines() if line.startswith("| [")]
     assert len(rows) == len(COURSE.lessons)
     for row, lesson in zip(rows, COURSE.lessons):
         link = f"{lesson.folder}/{lesson.notebook_name}.ipynb"
-        assert f"| [{lesson.number:02d} {lesson.title}]({link}) | {lesson.minutes} |" in row
-        assert lesson.about in row
+        assert f"| [{lesson.number:02d} {lesson.title}]({link}) | {lesson.about} |" in row
+        assert f"| {lesson.minutes} |" in row
         assert (ROOT / "course" / link).is_file()
         for needed in lesson.needs:
-            assert str(int(needed.split("-")[0])) in row.split("|")[3]
+            assert str(int(needed.split("-")[0])) in row.split("|")[4]
         answers = sum(is_answer(cell) or is_written(cell) for cell in lesson.notebook.cells)
         checks = sum("HIDDEN TESTS" not in cell.source for cell in lesson.tests.values())
-        assert f"| 0 of {answers} | 0 of {checks} |" in row
+        one = progress_of(ROOT / "course" / link)
+        assert (one.begun, one.exercises, one.passing, one.checks) == (0, answers, 0, checks)
 
 
 def test_a_cell_counts_as_begun_when_nbgraders_checksum_differs(course: Path) -> None:
@@ -103,10 +113,44 @@ def test_progress_is_what_was_saved(course: Path) -> None:
         "5",
         "Python",
     )
-    assert as_table([one]).startswith("**Go on with [01 Tiny](01-tiny/tiny.ipynb).**\n")
-    assert "| 2 of 4 | ●○○○○ 1 of 3 |" in as_table([one])
+    assert as_map([one]).startswith("**Go on with [01 Tiny](01-tiny/tiny.ipynb).**\n")
+    assert "◐\xa0[01 Tiny](01-tiny/tiny.ipynb) (1\xa0of\xa03)" in as_map([one])
+    assert one.next_step[0] == "quadruple"
     one.begun, one.passing = one.exercises, one.checks
-    assert "More checks run when your work is graded." in as_table([one])
+    assert "More checks run when your work is graded." in as_map([one])
+    assert "●\xa0[01 Tiny]" in as_map([one])
+
+
+def test_the_setup_cell_says_where_the_student_was(course: Path) -> None:
+    folder = course / "01-tiny"
+    assert where_you_were(folder)[0] == "Ready."
+    type_in(course / TINY, double="def double(x):\n    return 2 * x\n")
+    ran(course / TINY, "test_double")
+    said, plain = where_you_were(folder)
+    cell = cell_named(read(course / TINY), "quadruple")
+    begin = "Ready. 1 of 3 visible checks pass here, as saved. Go on with"
+    assert said == f"{begin} [quadruple](tiny.ipynb#cell-id={cell.id})."
+    assert plain == f"{begin} quadruple."
+    type_in(course / TINY, quadruple="def quadruple(x):\n    return x\n", written_why="Because.")
+    assert "[quadruple](tiny.ipynb#cell-id=" in where_you_were(folder)[0]  # begun: to its check
+    type_in(course / TINY, answer_size='answer_size = "b"')
+    for name in ("quadruple", "answer_size"):
+        ran(course / TINY, f"test_{name}")
+    assert where_you_were(folder)[0] == "Ready. All 3 visible checks pass here."
+    (course / TINY).write_text("{")
+    assert where_you_were(folder)[0] == "Ready."
+
+
+def test_what_is_off_the_core_path_stands_by_what_it_needs(course: Path) -> None:
+    notebook = read(course / TINY)
+    notebook.metadata[LESSON]["core"] = False
+    nbformat.write(notebook, course / TINY)
+    other = progress_of(course / TINY)
+    assert not other.core
+    said = as_map([Progress("02/b.ipynb", "02 B", exercises=1), other])
+    assert "**The core path**\n\n○\xa0[02 B](02/b.ipynb)\n" in said
+    assert "**After Python**\n\n○\xa0[01 Tiny](01-tiny/tiny.ipynb)\n" in said
+    assert "core path" not in as_map([Progress("02/b.ipynb", "02 B")])
 
 
 def test_what_is_left_to_do_is_listed_with_a_sentence_and_a_link(
@@ -123,7 +167,7 @@ def test_what_is_left_to_do_is_listed_with_a_sentence_and_a_link(
     nbformat.write(notebook, course / TINY)
     check = cell_named(notebook, "test_double")
     assert "fork" not in capfd.readouterr().err, "a check that was only tried showed its box"
-    said = as_table([progress_of(course / TINY)]).split("left to do:\n\n")[1].splitlines()
+    said = as_map([progress_of(course / TINY)]).split("left to do:\n\n")[1].splitlines()
     name, _, why = said[0].partition(": ")
     assert name == f"- [double](01-tiny/tiny.ipynb#cell-id={check.id})"
     assert why.endswith((".", "?")) and why in " ".join(check.outputs[0].data["text/plain"].split())
@@ -160,7 +204,7 @@ def test_what_a_lesson_is_comes_from_metadata_and_not_from_its_text(course: Path
         one = progress_of(course / TINY)
         assert not one.problem and one.exercises == 4
     assert (one.title, one.minutes, one.about) == ("01 tiny", "", "")
-    assert "| [01 tiny](01-tiny/tiny.ipynb) |" in as_table([one])
+    assert "[01 tiny](01-tiny/tiny.ipynb)" in as_map([one])
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b'{"cells": [3]}', b"\xff", None])
@@ -171,7 +215,7 @@ def test_a_damaged_notebook_has_its_line(course: Path, content: bytes | None) ->
         (course / TINY).write_bytes(content)
     one = progress_of(course / TINY)
     assert one.problem
-    assert one.problem in as_table([one])
+    assert f"({one.problem})" in as_map([one])
 
 
 def test_the_page_runs_with_what_is_in_the_course_folder(course: Path) -> None:

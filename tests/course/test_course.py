@@ -126,7 +126,7 @@ SECOND = COURSE_TOML.partition("[[lesson]]")[2].replace("01-a", "02-b").replace(
 @pytest.mark.parametrize(
     ("old", "slip", "says"),
     [
-        ("title", "titel", "titel is unknown; there are title, needs, package, lesson"),
+        ("title", "titel", "titel is unknown; there are title, needs, package, picture, lesson"),
         ("[[lesson]]", "[[lessons]]", "lessons is unknown"),
         ('title = "T"\n', "", "the field title is missing"),
         ('title = "T"', "title = 1", "title should be words in quotes"),
@@ -156,6 +156,11 @@ SECOND = COURSE_TOML.partition("[[lesson]]")[2].replace("01-a", "02-b").replace(
             "[[lesson]]",
             '[package]\nname = "p"\nabout = \'The "best".\'\n[[lesson]]',
             "about is one line, without quotes",
+        ),
+        (
+            "[[lesson]]",
+            '[picture]\nfile = "a.jpg"\nsays = "A."\ncaption = "A."\n[[lesson]]',
+            "'a.jpg' should be a PNG",
         ),
         ('"About."', '"About."\nnotebook = "a.ipynb"', "notebook 'a.ipynb' is no name"),
         ('"About."', '"About."\nnotebook = "alternatives"', "notebook 'alternatives' is no name"),
