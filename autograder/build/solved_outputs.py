@@ -235,14 +235,14 @@ def take_outputs(new: NotebookNode, solved: NotebookNode) -> bool:
 
 
 def _what_runs(cell: NotebookNode) -> tuple[str, list[str]]:
-    """A code cell without what is said only by a failing check, and its tags."""
+    """A code cell without comments and what is said only by a failing check; and its tags."""
     tags = list(cell.metadata.get("tags", []))
-    if not is_test(cell):
-        return cell.source, tags
     try:
         tree = ast.parse(cell.source)
     except SyntaxError:
         return cell.source, tags
+    if not is_test(cell):
+        return ast.dump(tree), tags
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             place = _MESSAGES.get(node.func.id)
