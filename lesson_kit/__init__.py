@@ -16,6 +16,8 @@ import sys as _sys
 if "ipykernel" in _sys.modules:  # and so in no process that grades, builds or proves
     from . import not_begun as _not_begun
     from . import own_keeping as _own_keeping
+    from . import ready as _ready
 
     _not_begun.watch()
     _own_keeping.watch()
+    _ready.watch()

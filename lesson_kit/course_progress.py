@@ -168,6 +168,7 @@ def _count(cell: dict[str, Any], progress: Progress, released: set[str]) -> None
     name = str(ours.get("grade_id", ""))
     if ours.get("solution"):
         progress.exercises += 1
+        progress.cells[name] = f"{progress.link}#cell-id={cell.get('id', '')}"
         code = cell["cell_type"] == "code"
         if is_begun(cell) and reading.digest(source, code) not in released:
             progress.begun += 1

@@ -8,14 +8,21 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from nbformat import NotebookNode
 
 from autograder.notebooks import GUESS, grade_id, is_answer, is_test, tags
 
-__all__ = ["answered_apart", "claims_after_replies", "cut_before", "figures_opened", "parted"]
+__all__ = [
+    "answered_apart",
+    "claims_after_replies",
+    "cut_before",
+    "figures_opened",
+    "only_claims",
+    "parted",
+]
 
 
 def figures_opened(page: list[NotebookNode], name: str) -> list[str]:
@@ -137,6 +144,26 @@ def cut_before(source: str, line: int) -> tuple[str, str]:
     while cut and lines[cut - 1].lstrip().startswith("#"):
         cut -= 1
     return "".join(lines[:cut]).rstrip(), "".join(lines[cut:])
+
+
+def only_claims(source: str) -> bool:
+    """Whether a cell does little but assert: at least half of its lines do, more than once, and it
+    defines, draws and prints nothing."""
+    try:
+        body = ast.parse(source).body
+    except SyntaxError:  # a cell with magics
+        return False
+    claims = [node for node in body if isinstance(node, ast.Assert)]
+    others = [node for node in body if not isinstance(node, ast.Assert)]
+    if any(isinstance(node, (ast.FunctionDef, ast.ClassDef)) for node in others):
+        return False
+    if any(_calls(node) & {"print", *_SHOWS, *_BEGINS} for node in others):
+        return False
+    return len(claims) > 1 and _lines(claims) >= _lines(others)
+
+
+def _lines(nodes: Sequence[ast.stmt]) -> int:
+    return sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in nodes)
 
 
 def _calls(node: ast.AST) -> set[str]:

@@ -22,6 +22,7 @@ from autograder.build.demonstrations import (
     answered_apart,
     claims_after_replies,
     figures_opened,
+    only_claims,
     parted,
 )
 from autograder.course.lessons import Lesson, is_side_condition
@@ -39,7 +40,7 @@ from autograder.notebooks import (
 )
 from lesson_kit.course_progress import has_code
 
-__all__ = ["NEEDS_THE_KIT", "as_page"]
+__all__ = ["NEEDS_THE_KIT", "ONWARD", "as_page"]
 
 #: The first lines of the setup cell, for a notebook that was copied without what it imports.
 NEEDS_THE_KIT = """\
@@ -52,12 +53,14 @@ assert find_spec("lesson_kit"), (
 
 """
 
+_FOLDED_SETUP = "# Setup: Shift+Enter runs it, a click opens it.\n"
 #: The first lines of a folded check. The import is for a check that runs before the setup cell:
 #: it then says so in a box.
 _FOLDED_CHECK = (
     "# Check of {name}: Shift+Enter runs it, a click opens it.\nimport lesson_kit.checks\n\n"
 )
 _FOLDED_REPLY = "# Answers your guess: Shift+Enter runs it, a click opens it.\n"
+_FOLDED_CLAIMS = "# What the text says, asserted: Shift+Enter runs it, a click opens it.\n"
 _FOLDED_FIGURE = "# Draws {what}: Shift+Enter runs it, a click opens it.\n"
 
 #: Of JupyterLab and Notebook 7: nothing below the heading is shown until it is opened.
@@ -67,6 +70,8 @@ _AT_THE_END = """\
 
 There is nothing to do here. Each card lists what these cells check; they are filled in when your
 work is graded."""
+#: How the last cell of a lesson's text begins; a student's copy gets a link to the start page too.
+ONWARD = "**Onward.** "
 _OWN_CELLS = """\
 ## Room for your own cells
 
@@ -109,12 +114,19 @@ def as_page(lesson: Lesson) -> NotebookNode:
     ]
     for name, exercise in exercises.items():
         page = list(_with_card(page, exercise, figures_opened(page, name), lesson.folder))
+    page.append(_onward(lesson))
     if later:
         begins, ends = (_id(lesson.folder, what) for what in ("checks when graded", "own cells"))
         page += [nbformat.v4.new_markdown_cell(_AT_THE_END, metadata=_CLOSED, id=begins), *later]
         page.append(nbformat.v4.new_markdown_cell(_OWN_CELLS, id=ends))  # closes what is closed
     notebook.cells = page
     return notebook
+
+
+def _onward(lesson: Lesson) -> NotebookNode:
+    title, link = lesson.following or ("", "")
+    text = f"The next lesson: [{title}]({link})." if title else "This was the last lesson."
+    return nbformat.v4.new_markdown_cell(ONWARD + text, id=_id(lesson.folder, "onward"))
 
 
 def _copied(cell: NotebookNode) -> NotebookNode:
@@ -161,8 +173,8 @@ def _folded(
 ) -> Iterator[NotebookNode]:
     """A cell, folded where its code is not to be read; a demonstration that also draws is two."""
     if SETUP in tags(cell):
-        cell.source = NEEDS_THE_KIT + cell.source
-        yield cell
+        cell.source = _FOLDED_SETUP + NEEDS_THE_KIT + cell.source
+        yield _fold(cell)
     elif is_test(cell):
         cell.source = _FOLDED_CHECK.format(name=_checked(cell, exercises)) + cell.source
         yield _fold(cell)
@@ -175,6 +187,10 @@ def _folded(
                 reply["id"] = _id(folder, "reply", replies)
                 yield from _folded(cell, exercises, folder)
             yield _fold(reply)
+            return
+        if only_claims(cell.source):
+            cell.source = _FOLDED_CLAIMS + cell.source
+            yield _fold(cell)
             return
         teaches, draws, what = parted(cell.source, set(exercises))
         if teaches and draws:

@@ -21,7 +21,10 @@ def cell(page: Page, number: int) -> Locator:
 
 
 def run(page: Page, one: Locator) -> None:
-    """Click into a cell and run it."""
+    """Run a cell by a click on it, which opens it where it is folded."""
+    folded = one.locator(".jp-InputPlaceholder")
+    if folded.is_visible():
+        folded.click()
     one.locator(".cm-content").click()
     page.keyboard.press("Control+Enter")
 
@@ -51,15 +54,6 @@ def answer_and_check(page: Page, stub: Locator, source: str, *, at_the_top: bool
         stub.evaluate("cell => cell.scrollIntoView()")
         page.wait_for_timeout(300)
     page.keyboard.press("Shift+Enter")
-
-
-def open_and_run(page: Page, check: Locator) -> None:
-    """Run a check by a click on it, which opens it where it is folded."""
-    folded = check.locator(".jp-InputPlaceholder")
-    if folded.is_visible():
-        folded.click()
-    check.locator(".cm-content").click()
-    page.keyboard.press("Control+Enter")
 
 
 def said_below(one: Locator) -> Locator:

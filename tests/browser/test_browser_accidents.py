@@ -18,7 +18,6 @@ from .notebook_page import (
     answer,
     answer_and_check,
     cell,
-    open_and_run,
     run,
     said_below,
     wait_for_the_kernel,
@@ -52,7 +51,7 @@ class Opened:
 
     def check(self, name: str, *sentences: str) -> None:
         """Run the check of an exercise by a click; it says these, and no more than a box."""
-        open_and_run(self.page, self[f"test_{name}"])
+        run(self.page, self[f"test_{name}"])
         self.says(f"test_{name}", *sentences)
 
     def try_out(self, name: str, source: str, *sentences: str) -> None:

@@ -14,16 +14,26 @@ from autograder.build.demonstrations import (
     answered_apart,
     claims_after_replies,
     figures_opened,
+    only_claims,
     parted,
 )
-from autograder.build.page import NEEDS_THE_KIT, as_page
+from autograder.build.page import NEEDS_THE_KIT, ONWARD, as_page
 from autograder.course.bundle import Bundle
 from autograder.course.lessons import Course, Lesson
-from autograder.notebooks import GUESS, HIDDEN, grade_id, is_answer, is_test, is_written, tags
+from autograder.notebooks import (
+    GUESS,
+    HIDDEN,
+    SETUP,
+    grade_id,
+    is_answer,
+    is_test,
+    is_written,
+    tags,
+)
 from lesson_kit.course_progress import has_code
 
-from ..conftest import COURSE
-from ..hand_outs import handed_out
+from ..conftest import COURSE, ROOT
+from ..hand_outs import handed_out, read
 from ..tiny import head
 
 each_lesson = pytest.mark.parametrize("lesson", COURSE.lessons, ids=lambda one: one.folder)
@@ -125,13 +135,36 @@ def test_only_what_draws_is_folded(lesson: Lesson) -> None:
             defines = [n for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
             draws = "plt." in cell.source or "(axes, " in cell.source
             assert not (folded(cell) and defines and not draws)
-            headings = ("# Draws ", "# Answers your guess: ")
+            headings = ("# Draws ", "# Answers your guess: ", "# What the text says, asserted: ")
             assert not folded(cell) or cell.source.startswith(headings)
             replies = re.search(r"^reply\(", cell.source, re.M)
             assert folded(cell) or not replies or "plt." in cell.source
         elif folded(cell):
-            assert is_test(cell)
+            assert is_test(cell) or SETUP in tags(cell)
     assert names
+
+
+@each_lesson
+def test_the_setup_is_one_line_and_the_end_leads_onward(lesson: Lesson) -> None:
+    page = as_page(lesson).cells
+    (setup,) = [cell for cell in page if SETUP in tags(cell)]
+    assert folded(setup) and setup.source.startswith("# Setup: Shift+Enter runs it")
+    course = read(ROOT / "course" / lesson.folder / f"{lesson.notebook_name}.ipynb").cells
+    (onward,) = [cell.source for cell in course if cell.source.startswith(ONWARD)]
+    links = re.findall(r"\]\(([^)]*)\)", onward)
+    assert links[-1] == "../start.ipynb"
+    assert len(links) == (1 if lesson is COURSE.lessons[-1] else 2)
+    for link in links:
+        assert (ROOT / "course" / lesson.folder / link).resolve().is_file()
+    solved = read(ROOT / "solutions" / lesson.folder / f"{lesson.notebook_name}.ipynb").cells
+    assert not [cell for cell in solved if "start.ipynb" in cell.source]
+
+
+def test_a_wall_of_assertions_is_folded() -> None:
+    wall = "low = 3\nassert low > 1\nassert low < 4"
+    assert only_claims(wall)
+    shown = ("assert low > 1", f"{wall}\nprint(low)", f"def f():\n    pass\n\n\n{wall}", "low = 3")
+    assert not [source for source in shown if only_claims(source)]
 
 
 @each_lesson

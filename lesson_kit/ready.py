@@ -1,0 +1,62 @@
+"""What a setup cell says when it has run: that all is ready, and where the student was.
+
+It is said where a person's page asked for the cell; what runs a notebook without showing it prints
+nothing. What counts is what the notebook held when it was saved last.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+__all__ = ["watch"]
+
+
+def watch() -> None:
+    """Say it once, after the cell that begins to use the kit and runs well."""
+    from IPython.core.getipython import get_ipython
+
+    shell = get_ipython()
+    if shell is None:
+        return
+
+    def after(result: Any) -> None:
+        if result.success and "lesson_kit" in str(getattr(result.info, "raw_cell", "")):
+            shell.events.unregister("post_run_cell", after)
+            _say()
+
+    shell.events.register("post_run_cell", after)
+
+
+def _say() -> None:
+    from IPython.display import publish_display_data
+
+    from .cells import asked_by_a_page
+
+    if asked_by_a_page():
+        text, plain = where_you_were(Path.cwd())
+        publish_display_data({"text/markdown": text, "text/plain": plain})
+
+
+def where_you_were(folder: Path) -> tuple[str, str]:
+    """How far a lesson's notebook is, and what to go on with.
+
+    Args:
+        folder: of the lesson.
+
+    Returns:
+        The same as Markdown, with a link to the cell, and as plain text.
+    """
+    from .course_progress import lesson_notebooks, progress_of
+
+    notebooks = [path for path in lesson_notebooks(folder.parent) if path.parent == folder]
+    progress = progress_of(notebooks[0]) if notebooks else None
+    if progress is None or progress.problem or not (progress.begun or progress.passing):
+        return "Ready.", "Ready."
+    if progress.done:
+        said = f"Ready. All {progress.checks} visible checks pass here."
+        return said, said
+    count = f"Ready. {progress.passing} of {progress.checks} visible checks pass here, as saved."
+    name, link = progress.next_step
+    beside = link.partition("/")[2]
+    return f"{count} Go on with [{name}]({beside}).", f"{count} Go on with {name}."
