@@ -25,7 +25,7 @@ from autograder.build.demonstrations import (
     only_claims,
     parted,
 )
-from autograder.course.lessons import Lesson, is_side_condition
+from autograder.course.lessons import Lesson, LessonError, is_side_condition
 from autograder.notebooks import (
     DEMONSTRATION,
     HIDDEN,
@@ -63,6 +63,9 @@ _FOLDED_REPLY = "# Answers your guess: Shift+Enter runs it, a click opens it.\n"
 _FOLDED_CLAIMS = "# What the text says, asserted: Shift+Enter runs it, a click opens it.\n"
 _FOLDED_FIGURE = "# Draws {what}: Shift+Enter runs it, a click opens it.\n"
 
+#: The tag of a demonstration that is run first and read later.
+_FOLDED = "folded"
+
 #: Of JupyterLab and Notebook 7: nothing below the heading is shown until it is opened.
 _CLOSED = {"jp-MarkdownHeadingCollapsed": True}
 _AT_THE_END = """\
@@ -95,6 +98,7 @@ class _Exercise:
     later: list[NotebookNode] = field(default_factory=list)
     written: float = 0.0
     hint: str = ""
+    path: str = ""
 
 
 def as_page(lesson: Lesson) -> NotebookNode:
@@ -104,6 +108,15 @@ def as_page(lesson: Lesson) -> NotebookNode:
     claims_after_replies(cells)
     exercises = _exercises(cells)
     _take_hints(cells, exercises)
+    for name in lesson.core:
+        if name not in exercises:
+            raise LessonError(
+                f"course.toml has {name!r} in the core of {lesson.folder}, which has no such "
+                "exercise"
+            )
+    for name, exercise in exercises.items():
+        if lesson.core and name in lesson.exercises and not name.startswith("answer_"):
+            exercise.path = "Core path." if name in lesson.core else "For the curious."
     later = [cell for exercise in exercises.values() for cell in exercise.later]
     moved = {id(cell) for cell in later}
     page = [
@@ -177,6 +190,8 @@ def _folded(
         yield _fold(cell)
     elif is_test(cell):
         cell.source = _FOLDED_CHECK.format(name=_checked(cell, exercises)) + cell.source
+        yield _fold(cell)
+    elif _FOLDED in tags(cell):
         yield _fold(cell)
     elif cell.cell_type == "code" and DEMONSTRATION in tags(cell) and not grade_id(cell):
         cell.source, replies = answered_apart(cell.source)
@@ -271,7 +286,7 @@ def _worth(exercise: _Exercise, opens: list[str]) -> str:
     if exercise.written:
         return f"**{_counted(exercise.written, 'point')}**, given by a person who reads it."
     now, then = (sum(map(_points, cells)) for cells in (exercise.checks, exercise.later))
-    text = f"**{_counted(now + then, 'point')}.**"
+    text = f"**{_counted(now + then, 'point')}.** {exercise.path}".rstrip()
     if now and then:
         text += f" {now:g} in the check below, {then:g} when your work is graded."
     if opens:

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     help="only this lesson, as 03 or its folder; once for each; all of them when not given",
 )
 @click.option("--add", is_flag=True, help="put them into the class that DIR is already")
+@click.option("--core", is_flag=True, help="only the lessons of the core path; see course.toml")
 def new_class(
     *,
     folder: Path,
@@ -75,12 +76,15 @@ def new_class(
     short_answers: str,
     lesson: tuple[str, ...],
     add: bool,
+    core: bool,
 ) -> int:
     """Make a class folder in nbgrader's layout.
 
-    Every lesson is released in it, or those that are named. With --add the lessons that --lesson
-    names go into a class that is there: one that was written since, or left out at first.
+    Every lesson is released in it, or those that are named, or those of the core path. With --add
+    the lessons that --lesson names go into a class that is there: one that was written since, or
+    left out at first.
     """
+    from autograder.course.lessons import LessonError
     from autograder.course.reading import lessons_read
 
     if add:
@@ -92,7 +96,14 @@ def new_class(
     members = _roster(roster, column)
     whole = course_at(course)
     named = {one.folder for one in lessons_of(whole, lesson)}
-    taught = replace(whole, lessons=tuple(one for one in whole.lessons if one.folder in named))
+    taught = replace(
+        whole,
+        lessons=tuple(
+            one for one in whole.lessons if one.folder in named and (one.core or not core)
+        ),
+    )
+    if not taught.lessons:
+        raise LessonError("no such lesson has a core in lessons/course.toml; leave --core out")
     with lessons_read(taught):
         from autograder.classroom import new_class as making  # takes seconds, too
     if add:

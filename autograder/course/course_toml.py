@@ -37,6 +37,8 @@ class LessonText:
     about: str
     draft: bool
     notebook: str
+    core: tuple[str, ...]
+    core_minutes: int
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,10 @@ class CourseText:
 _OF_COURSE = ("title", "needs", "package", "picture", "lesson")
 _OF_PICTURE = ("file", "says", "caption")
 _OF_PACKAGE = ("name", "about")
-_OF_LESSON = ("folder", "title", "minutes", "needs", "about", "draft", "notebook")
+_OF_LESSON = (
+    *("folder", "title", "minutes", "needs", "about", "draft", "notebook"),
+    *("core", "core_minutes"),
+)
 
 
 def read_course_toml(text: str) -> CourseText:
@@ -176,7 +181,23 @@ def _lesson(entry: dict[str, Any], above: list[str]) -> LessonText:
     if not notebook.isidentifier() or notebook in ("misconceptions", "alternatives"):
         raise WrongCourseToml(f"{where}notebook {notebook!r} is no name; write it as my_notebook")
     title, about = words(where, entry, "title"), words(where, entry, "about")
-    return LessonText(folder, title, minutes, tuple(needs), about, draft, notebook)
+    core, core_minutes = _core(where, entry, minutes)
+    return LessonText(
+        folder, title, minutes, tuple(needs), about, draft, notebook, core, core_minutes
+    )
+
+
+def _core(where: str, entry: dict[str, Any], minutes: int) -> tuple[tuple[str, ...], int]:
+    """The exercises of the core path and its minutes; none where the lesson is not on it."""
+    names, spent = entry.get("core", []), entry.get("core_minutes", 0)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise WrongCourseToml(f'{where}core should be a list of exercises, such as ["softmax"]')
+    if type(spent) is not int or not 0 <= spent <= minutes or bool(spent) != bool(names):
+        raise WrongCourseToml(
+            f"{where}core and core_minutes belong together: exercises, and a whole number of "
+            f"minutes up to {minutes}"
+        )
+    return tuple(names), spent
 
 
 def refuse_others(where: str, table: dict[str, Any], known: Iterable[str]) -> None:

@@ -88,6 +88,9 @@ class Lesson:
     first_needs: str = ""
     #: Title of the lesson after it, and where its notebook is from this one's folder.
     following: tuple[str, str] | None = field(default=None, compare=False)
+    #: The exercises on the core path, which later lessons build on; none: it is not on it.
+    core: tuple[str, ...] = ()
+    core_minutes: int = 0
 
     def __getstate__(self) -> dict[str, object]:
         """For another process: a copy, since what is read later may be added meanwhile."""
@@ -135,12 +138,14 @@ class Lesson:
             about=self.about,
             minutes=self.minutes,
             needs=needs or self.first_needs,
+            **({"core_minutes": self.core_minutes} if self.core else {}),
         )
 
     def _heading(self) -> str:
+        core = f", {self.core_minutes} of them on the core path" if self.core else ""
         return (
             f"# {self.number}. {self.title}\n\n{self.about}\n\n"
-            f"*About {self.minutes} minutes. Needs: {self._described().needs}.*"
+            f"*About {self.minutes} minutes{core}. Needs: {self._described().needs}.*"
         )
 
     @cached_property
@@ -203,6 +208,8 @@ class Course:
                 notebook_name=entry.notebook,
                 first_needs=said.needs,
                 following=_first_finished(said.lessons[len(lessons) + 1 :]),
+                core=entry.core,
+                core_minutes=entry.core_minutes,
             )
             lessons.append(lesson)
         shown = said.picture

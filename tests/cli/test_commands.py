@@ -183,6 +183,7 @@ def test_slips_in_class_toml(
         ("new-class file/class --course course", "file/class"),
         ("new-class fresh --course empty", "run this in the course's own folder"),
         ("new-class fresh --course course --lesson 99", "there are 01-tiny"),
+        ("new-class fresh --course course --core", "leave --core out"),
         ("new-class fresh --roster none.csv", "none.csv cannot be read"),
         ("new-class fresh --roster empty", "empty cannot be read"),
         ("new-class fresh --roster names.csv", "say which one is: --column id=NAME"),

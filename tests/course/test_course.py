@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from autograder.build.page import as_page
 from autograder.classroom.folder import ClassError
 from autograder.classroom.new_class import new_class
 from autograder.course.implementations import alternatives
@@ -52,6 +54,16 @@ def course(folder: Path, text: str) -> Course:
     (folder / "lessons" / "course.toml").write_text(COURSE_TOML)
     (lesson / "a.py").write_text(text)
     return Course.load(folder)
+
+
+def test_a_core_path_names_exercises_that_are_there(tmp_path: Path) -> None:
+    card = "# %% [markdown]\n# ### Exercise: `double`\n#\n# Twice x.\n\n"
+    made = course(tmp_path, SETUP + card + ANSWER + TEST)
+    on_path = replace(made.lesson("01"), core=("double",), core_minutes=3)
+    assert "5 minutes, 3 of them on the core path" in on_path.notebook.cells[0].source
+    assert "Core path." in as_page(on_path).cells[2].source
+    with pytest.raises(LessonError, match="'halve' in the core of 01-a"):
+        as_page(replace(on_path, core=("halve",)))
 
 
 def test_a_sound_lesson_is_read(tmp_path: Path) -> None:
@@ -132,6 +144,8 @@ SECOND = COURSE_TOML.partition("[[lesson]]")[2].replace("01-a", "02-b").replace(
         ('title = "T"', "title = 1", "title should be words in quotes"),
         ("minutes = 5\n", "", "01-a: the field minutes is missing"),
         ("minutes = 5", 'minutes = "5"', "minutes should be a whole number"),
+        ("needs = []", 'needs = []\ncore = ["double"]', "core and core_minutes belong together"),
+        ("needs = []", "needs = []\ncore = 3", "core should be a list of exercises"),
         ("minutes = 5", "minute = 5", "01-a: minute is unknown; there are folder, title, minutes"),
         ('folder = "01-a"\n', "", "the field folder is missing"),
         ("01-a", "means", "'means' should begin with its number, such as 01-means"),
