@@ -14,8 +14,8 @@ NOTEBOOK = ROOT / "solutions" / "01-attention-problem" / "attention_problem.ipyn
 PICTURE = ROOT / "docs" / "alignment.png"
 
 
-def last_figure() -> bytes:
-    """The last figure of the lesson: the trained translator's attention map."""
+def first_figure() -> bytes:
+    """The first figure of the lesson: the trained translator's attention map."""
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     images = [
         png
@@ -23,9 +23,9 @@ def last_figure() -> bytes:
         for output in cell.get("outputs", [])
         if (png := png_of(output.get("data", {})))
     ]
-    return base64.b64decode(images[-1])
+    return base64.b64decode(images[0])
 
 
 if __name__ == "__main__":
-    PICTURE.write_bytes(last_figure())
-    print(f"{PICTURE.relative_to(ROOT)} is the last figure of lesson 01")
+    PICTURE.write_bytes(first_figure())
+    print(f"{PICTURE.relative_to(ROOT)} is the first figure of lesson 01")

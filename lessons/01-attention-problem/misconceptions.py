@@ -2,6 +2,51 @@
 
 from autograder.course.implementations import choice, exercise, wrong
 
+with exercise("hard_look"):
+    wrong(
+        "look_place_alone",
+        "return np.array([words.index(word)])",
+        "You return the place of the word. Asked is a row of n weights, with a 1 at that place.",
+    )
+    wrong(
+        "look_at_the_first",
+        {"[words.index(word)]": "[0]"},
+        "Your row looks at the first word, whichever was asked for.",
+    )
+    wrong(
+        "look_one_off",
+        {"words.index(word)]": "words.index(word) - 1]"},
+        "Your 1 stands one place too early. Places are counted from 0, as Python does.",
+    )
+    wrong(
+        "look_everywhere_else",
+        {"zeros": "ones", "= 1": "= 0"},
+        "Your row looks at every word but the one that was asked for: 0 and 1 are exchanged.",
+    )
+    wrong(
+        "look_as_a_list",
+        "return [float(place == words.index(word)) for place in range(len(words))]",
+        "You return a Python list. One NumPy array is asked for.",
+    )
+    wrong(
+        "look_at_nothing",
+        "return np.array([float(other == word) for other in words])",
+        "A word that does not stand in the sentence gives a row of zeros. It is a ValueError: there is "
+        "nothing to look at.",
+        edge=True,
+    )
+    wrong(
+        "look_at_letters",
+        "return np.array([float(letter == word[0]) for letter in word])",
+        "Your row has a number for each letter of the word. Asked is one for each word of the sentence.",
+    )
+    wrong(
+        "look_returns_nothing",
+        "weights = np.zeros(len(words))\nweights[words.index(word)] = 1",
+        "Your function returns None: no return is reached.",
+    )
+
+
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_RNN_HIDDEN_STATES = """
 def rnn_hidden_states(X, W_x, W_h, h0=None):
@@ -474,50 +519,10 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
     )
 
     wrong(
-        "rnn_states_in_dtype_of_x_and_w_x",
-        {"np.array(H)": "np.array(H, dtype=np.result_type(X, W_x, np.float32))"},
-        "Your states come out in float32 where X and W_x are float32, though W_h or h0 is float64. "
-        "All inputs count: the result is at least as precise as the most precise one.",
-        seen="answers written blind",
-    )
-
-    wrong(
         "rnn_start_state_above_0",
         {"if h0 is None else": "if h0 is None or not (h0 > 0).any() else"},
         "A start state without a number above 0 comes out as if none were given: your network "
         "starts from zeros. The numbers in h0 do not tell whether it is given.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "rnn_blocks_of_words",
-        {
-            "return np.array(H)": """
-                if len(H) > 8:
-                    H[len(H) - len(H) % 8 :] = [0 * h] * (len(H) % 8)
-                return np.array(H)
-            """,
-        },
-        "In a long text your last rows are 0, as when the words are read in blocks of one length "
-        "and those behind the last whole block are not. Every word has its state.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "rnn_stays_where_a_state_repeats",
-        """
-            h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
-            for x in X:
-                new = np.tanh(x @ W_x + h @ W_h)
-                if np.array_equal(new, h):
-                    return np.array(H + [new] * (len(X) - len(H)))
-                h = new
-                H.append(h)
-            return np.array(H)
-        """,
-        "Where a state equals the one before it, your later states stay as they are, whatever "
-        "words follow: as when the reading ends once nothing changes. The next word can be "
-        "another one.",
         seen="answers written blind",
     )
 
@@ -915,62 +920,6 @@ with exercise("position_influence", base=SHORT_POSITION_INFLUENCE):
         "The influence of the first position is 0 in yours, as when a loop stops before it. "
         "Positions have the indices n - 1 down to 0.",
         seen="a trial with typical wrong answers",
-    )
-
-    wrong(
-        "influence_small_is_none",
-        {
-            "J = J @ W_h.T": """
-                J = J @ W_h.T
-                if np.abs(J).max() < 1e-4:
-                    J = 0 * J
-            """,
-        },
-        "Where the influence is small, yours is 0, as when the walk back stops once little is "
-        "left. A position far from the end has a small influence, and not none: that is what is "
-        "to be measured.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "influence_bounded",
-        {
-            "J = J @ W_h.T": """
-                J = J @ W_h.T
-                J = J / max(1, np.linalg.norm(J) / 10)
-            """,
-        },
-        "Where the influence grows with each step back, yours stops growing at some size. It has "
-        "no bound: it is what the product of the matrices gives.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "influence_of_the_last_64",
-        {
-            "H[::-1]": "H[:-65:-1]",
-            "np.array(result[::-1])": "np.array([0.0] * (len(H) - len(result)) + result[::-1])",
-        },
-        "In a long text the influence of the first words is 0, as when the walk back goes over a "
-        "fixed number of words. Each position has its influence, however far from the end.",
-    )
-
-    wrong(
-        "influence_single_on_the_way",
-        {
-            "H, J, result = rnn": "H = rnn",
-            ", np.eye(W_h.shape[0]), []": "",
-            "for h in": """
-                H, W_x, W_h = (np.asarray(a, dtype=np.float32) for a in (H, W_x, W_h))
-                J, result = np.eye(len(W_h), dtype=np.float32), []
-                for h in
-            """,
-            "result[::-1]": "result[::-1], dtype=np.float64",
-        },
-        "Your influences have about 7 right digits, also where all inputs are float64, as when "
-        "something on the way is computed in float32. A result in float64 does not bring lost "
-        "digits back.",
-        seen="answers written blind",
     )
 
 
@@ -1573,81 +1522,6 @@ with exercise("weighted_average", base=SHORT_WEIGHTED_AVERAGE):
     )
 
     wrong(
-        "average_tolerates_small_negatives",
-        {"weights < 0": "weights < -1e-6"},
-        "A negative weight close to 0 gets through. However small, it is a negative weight, and a "
-        "ValueError: weights near 1e-12 count as those near 1 do.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "average_one_position_alone",
-        {
-            "weights = weights": """
-                if weights.shape[-1] == 1:
-                    return values[..., 0, :] * 1.0
-                weights = weights
-            """,
-        },
-        "With a single position (n = 1) leading axes of the weights are missing in your result. "
-        "The average is the one value then, and the leading axes still broadcast.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "average_errors_with_few_axes",
-        {"(weights < 0).any()": "weights.ndim < 3 and (weights < 0).any()"},
-        "A negative weight gets through in weights of three axes. What is an error with one axis "
-        "is an error with any number of them.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "average_single_weight_of_0",
-        {"weights.any(-1).all()": "(weights.any(-1) | (weights.shape[-1] == 1)).all()"},
-        "With one weight for one value, a weight of 0 gets through. There is nothing to divide by "
-        "there, either: a ValueError.",
-    )
-
-    wrong(
-        "average_blocks_of_positions",
-        {
-            "return np": """
-                n = weights.shape[-1]
-                weights = np.where(np.arange(n) < (n - n % 8 if n > 8 else n), weights, 0)
-                return np
-            """,
-        },
-        "In a long row some positions have no part in your average, or not the part that their "
-        "weight says, as when the row is worked through in blocks of one length and what lies "
-        "behind the last whole block is left out.",
-    )
-    wrong(
-        "average_weights_in_dtype_of_values",
-        {
-            "weights = weights / weights.sum": """
-                weights = weights.astype(values.dtype)
-                weights = weights / weights.sum
-            """,
-        },
-        "Your weights count as if they had the dtype of the values. Where these are whole numbers, "
-        "fractional weights are cut to whole numbers; where they are float32, digits are lost.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "average_small_row_beside_a_large_one",
-        {
-            "not weights.any(-1).all()":
-                "(weights.sum(-1) <= 1e-15 * weights.max(initial=0.0)).any()",
-        },
-        "A row of small weights beside a row of large ones is refused, as when its sum is compared "
-        "with a small share of the largest weight of all rows. Only a row that is all zero is an "
-        "error; what stands in other rows does not count.",
-        seen="answers written blind",
-    )
-
-    wrong(
         "average_zero_row_looked_for_in_the_last",
         """
             if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
@@ -1827,13 +1701,6 @@ with exercise("mended_last_states"):
     )
 
     wrong(
-        "last_states_zero_words_skipped",
-        {"(X, W_x": "(X[: 1 + max([0, *np.flatnonzero(X.any(-1))])], W_x"},
-        "Words whose numbers are all 0 do not count at the end of a sentence of yours. Such a word "
-        "is a word: W_h changes the state there as well.",
-        seen="answers written blind",
-    )
-    wrong(
         "last_states_in_dtype_of_the_first",
         """
             last = np.zeros((len(sentences), len(W_h)), dtype=sentences[0].dtype)
@@ -1844,29 +1711,6 @@ with exercise("mended_last_states"):
         "Your result has the dtype of the first sentence: with whole numbers there every state is "
         "cut to a whole number, with float32 digits are lost.",
         seen="answers written blind",
-    )
-    wrong(
-        "last_states_by_first_word",
-        """
-            kept = {}
-            for X in sentences:
-                kept.setdefault((len(X), *X[0]), rnn_hidden_states(X, W_x, W_h)[-1])
-            return np.stack([kept[(len(X), *X[0])] for X in sentences])
-        """,
-        "Sentences of one length that begin with the same word come out with the same state. A "
-        "state depends on all words of its sentence.",
-        seen="answers written blind",
-    )
-    wrong(
-        "last_states_in_dtype_of_w_h",
-        """
-            last = np.zeros((len(sentences), len(W_h)), dtype=W_h.dtype)
-            for i, X in enumerate(sentences):
-                last[i] = rnn_hidden_states(X, W_x, W_h)[-1]
-            return last
-        """,
-        "Your result has the dtype of the matrices: where they hold whole numbers every state is "
-        "cut to a whole number. A state is floating, and as precise as the most precise input.",
     )
     wrong(
         "last_states_empties_the_list",
