@@ -84,8 +84,8 @@ def new_class(
     the lessons that --lesson names go into a class that is there: one that was written since, or
     left out at first.
     """
-    from autograder.course.lessons import LessonError
     from autograder.course.reading import lessons_read
+    from autograder.course.source_rules import LessonError
 
     if add:
         refuse_options("--add", {"--roster": roster, "--column": column})
@@ -95,11 +95,11 @@ def new_class(
 
     members = _roster(roster, column)
     whole = course_at(course)
-    named = {one.folder for one in lessons_of(whole, lesson)}
+    named = {item.folder for item in lessons_of(whole, lesson)}
     taught = replace(
         whole,
         lessons=tuple(
-            one for one in whole.lessons if one.folder in named and (one.core or not core)
+            item for item in whole.lessons if item.folder in named and (item.core or not core)
         ),
     )
     if not taught.lessons:

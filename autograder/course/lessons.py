@@ -88,7 +88,7 @@ class Lesson:
     first_needs: str = ""
     #: Title of the lesson after it, and where its notebook is from this one's folder.
     following: tuple[str, str] | None = field(default=None, compare=False)
-    #: The exercises on the core path, which later lessons build on; none: it is not on it.
+    #: The exercises on the core path; none: the lesson is not on it.
     core: tuple[str, ...] = ()
     core_minutes: int = 0
 
@@ -143,10 +143,8 @@ class Lesson:
 
     def _heading(self) -> str:
         core = f", {self.core_minutes} of them on the core path" if self.core else ""
-        return (
-            f"# {self.number}. {self.title}\n\n{self.about}\n\n"
-            f"*About {self.minutes} minutes{core}. Needs: {self._described().needs}.*"
-        )
+        time = f"About {self.minutes} minutes{core}. Needs: {self._described().needs}."
+        return f"# {self.number}. {self.title}\n\n{self.about}\n\n*{time}*"
 
     @cached_property
     def exercises(self) -> dict[str, str]:
