@@ -25,7 +25,8 @@ from autograder.build.demonstrations import (
     only_claims,
     parted,
 )
-from autograder.course.lessons import Lesson, LessonError, is_side_condition
+from autograder.course.lessons import Lesson, is_side_condition
+from autograder.course.source_rules import LessonError
 from autograder.notebooks import (
     DEMONSTRATION,
     HIDDEN,

@@ -9,7 +9,6 @@ anything was run, also in a notebook that is not trusted.
 from __future__ import annotations
 
 import json
-import mimetypes
 from base64 import b64encode
 from pathlib import Path
 
@@ -87,24 +86,13 @@ def write_start_page(folder: Path, course: Course) -> None:
 
 
 def _welcome(course: Course) -> nbformat.NotebookNode:
-    """The logo, the title, the course's picture, and what to do; pictures are part of the cell."""
-    pictures = {}
-    text, shown = "", course.picture
+    """The title, the course's picture, which is part of the cell, and what to do."""
+    shown = course.picture
+    text = f"![{shown.says}](attachment:picture)\n\n{shown.caption}\n\n" if shown else ""
+    cell = nbformat.v4.new_markdown_cell(_WELCOME.format(title=course.title, picture=text).strip())
     if shown:
-        text = f"![{shown.says}](attachment:picture)\n\n{shown.caption}\n\n"
-        pictures["picture"] = Path(shown.file)
-    text = _WELCOME.format(title=course.title, picture=text).strip()
-    if course.logo is not None:
-        text = f"![](attachment:logo)\n\n{text}"
-        pictures["logo"] = course.logo
-    cell = nbformat.v4.new_markdown_cell(text)
-    if pictures:
-        cell["attachments"] = {name: _attached(path) for name, path in pictures.items()}
+        file = Path(shown.file)
+        if not file.is_file():
+            raise WrongUse(f"{file} is not there: course.toml names it as a picture; make it first")
+        cell["attachments"] = {"picture": {"image/png": b64encode(file.read_bytes()).decode()}}
     return cell
-
-
-def _attached(path: Path) -> dict[str, str]:
-    if not path.is_file():
-        raise WrongUse(f"{path} is not there: course.toml names it as a picture; make it first")
-    kind = mimetypes.guess_type(path.name)[0] or "image/png"
-    return {kind: b64encode(path.read_bytes()).decode()}

@@ -16,6 +16,7 @@ __all__ = [
     "PictureText",
     "WrongCourseToml",
     "notebook_of",
+    "picture",
     "read_course_toml",
     "refuse_others",
     "words",
@@ -120,7 +121,7 @@ def read_course_toml(text: str) -> CourseText:
         words("", tree, "needs", "Python"),
         (*lessons,),
         _package(tree["package"]) if "package" in tree else None,
-        _picture(tree["picture"]) if "picture" in tree else None,
+        picture(tree["picture"]) if "picture" in tree else None,
     )
 
 
@@ -141,7 +142,12 @@ def _package(entry: object) -> PackageText:
     return PackageText(name, about)
 
 
-def _picture(entry: object) -> PictureText:
+def picture(entry: object) -> PictureText:
+    """What a course.toml says of its picture.
+
+    Raises:
+        WrongCourseToml: a field is missing, unknown or of another kind.
+    """
     if not isinstance(entry, dict):
         raise WrongCourseToml("picture is a table of its own: [picture], with file, says, caption")
     refuse_others("picture: ", entry, _OF_PICTURE)

@@ -210,29 +210,14 @@ class Course:
                 core_minutes=entry.core_minutes,
             )
             lessons.append(lesson)
-        shown = said.picture
         return cls(
             title=said.title,
             lessons=tuple(lesson for lesson in lessons if not lesson.draft),
             root=root,
             drafts=tuple(lesson for lesson in lessons if lesson.draft),
             package=said.package,
-            picture=shown and replace(shown, file=str(root / shown.file)),
+            picture=_found(said.picture, root),
         )
-
-    @property
-    def logo(self) -> Path | None:
-        """The picture on its start page.
-
-        Raises:
-            LessonError: course.toml names one that is not there.
-        """
-        if self.overlay is None or not self.overlay.logo:
-            return None
-        path = self.root / self.overlay.logo
-        if not path.is_file():
-            raise LessonError(f"{path} is missing: course.toml names it as the course's logo")
-        return path
 
     @property
     def terms(self) -> ClassTerms:
@@ -243,9 +228,9 @@ class Course:
     def _extending(cls, other: Course, overlay: Overlay, root: Path) -> Course:
         theirs = tuple(sorted((*other.lessons, *other.drafts), key=lambda lesson: lesson.number))
         lessons = [
-            replace(one, following=_first_finished(row[at + 1 :]))
+            replace(lesson, following=_first_finished(row[at + 1 :]))
             for row in (overlay.applied(theirs),)
-            for at, one in enumerate(row)
+            for at, lesson in enumerate(row)
         ]
         return cls(
             title=overlay.title or other.title,
@@ -254,7 +239,7 @@ class Course:
             drafts=tuple(lesson for lesson in lessons if lesson.draft),
             overlay=overlay,
             package=other.package,
-            picture=other.picture,
+            picture=_found(overlay.picture, root) or other.picture,
             notes=(*other.notes, *overlay.builds_on(theirs)),
         )
 
@@ -273,12 +258,17 @@ class Course:
 
 def _first_finished(others: Sequence[LessonText | Lesson]) -> tuple[str, str] | None:
     """Title of the first of some lessons that is no draft, and its place from another's folder."""
-    for one in others:
-        if not one.draft:
-            name = one.notebook_name if isinstance(one, Lesson) else one.notebook
-            number = int(one.folder.partition("-")[0])
-            return f"{number}. {one.title}", f"../{one.folder}/{name}.ipynb"
+    for lesson in others:
+        if not lesson.draft:
+            name = lesson.notebook_name if isinstance(lesson, Lesson) else lesson.notebook
+            number = int(lesson.folder.partition("-")[0])
+            return f"{number}. {lesson.title}", f"../{lesson.folder}/{name}.ipynb"
     return None
+
+
+def _found(picture: PictureText | None, root: Path) -> PictureText | None:
+    """A picture with where its file is."""
+    return picture and replace(picture, file=str(root / picture.file))
 
 
 def _clean(path: Path, cell: NotebookNode) -> NotebookNode:

@@ -2,7 +2,6 @@
 
     extends = "../statistics"
     title = "Statistics in six weeks"
-    logo = "logo.svg"
     leave_out = ["02-medians"]
 
     [change."03-variance"]
@@ -22,14 +21,20 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from autograder.course.course_toml import WrongCourseToml, refuse_others, words
+from autograder.course.course_toml import (
+    PictureText,
+    WrongCourseToml,
+    picture,
+    refuse_others,
+    words,
+)
 
 if TYPE_CHECKING:
     from autograder.course.lessons import Lesson
 
 __all__ = ["ClassTerms", "Overlay", "read_overlay"]
 
-_OF_OVERLAY = ("extends", "title", "logo", "leave_out", "change")
+_OF_OVERLAY = ("extends", "title", "picture", "leave_out", "change")
 _OF_CHANGE = ("title", "about", "minutes", "weight", "due")
 
 
@@ -48,14 +53,14 @@ class Overlay:
     Attributes:
         extends: that course's folder, from this one's.
         title: of this course, or "" for the other's.
-        logo: a picture in this course's folder, or "".
+        picture: of its start page; None for the other's.
         leave_out: folders of lessons that it has not.
         change: what it says otherwise of a lesson.
     """
 
     extends: str
     title: str
-    logo: str
+    picture: PictureText | None
     leave_out: tuple[str, ...]
     change: Mapping[str, Mapping[str, Any]]
 
@@ -133,8 +138,9 @@ def read_overlay(text: str) -> Overlay | None:
     for name, said in change.items():
         _check_change(name, said)
     extends = words("", tree, "extends")
-    title, logo = (words("", tree, name) if name in tree else "" for name in ("title", "logo"))
-    return Overlay(extends, title, logo, (*leave_out,), change)
+    title = words("", tree, "title") if "title" in tree else ""
+    shown = picture(tree["picture"]) if "picture" in tree else None
+    return Overlay(extends, title, shown, (*leave_out,), change)
 
 
 def _check_change(name: str, said: object) -> None:

@@ -22,8 +22,12 @@ from autograder.course.source_rules import LessonError
 OVERLAY = """
 extends = "../whole"
 title = "Statistics in two weeks"
-logo = "logo.svg"
 leave_out = ["01-standard-scores"]
+
+[picture]
+file = "logo.png"
+says = "A logo."
+caption = "Ours."
 
 [change."02-weighted-mean"]
 title = "Means with weights"
@@ -46,7 +50,7 @@ def top(tmp_path_factory: pytest.TempPathFactory) -> Path:
     build(Course.load(top / "whole"), top / "whole", say=lambda line: None)
     (top / "short/lessons").mkdir(parents=True)
     (top / "short/lessons/course.toml").write_text(OVERLAY)
-    (top / "short/logo.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    (top / "short/logo.png").write_bytes(b"PNG")
     return top
 
 
@@ -75,7 +79,7 @@ def test_it_builds_without_running_what_was_run(top: Path) -> None:
     assert made.cells[0].source.startswith("# 2. Means with weights")
     start = nbformat.read(top / "short/course" / START_FILE, as_version=4)
     assert "Statistics in two weeks" in start.cells[0].source
-    assert list(start.cells[0].attachments["logo"]) == ["image/svg+xml"]
+    assert list(start.cells[0].attachments["picture"].values()) == ["UE5H"]
     assert not (top / "short/course/01-standard-scores").exists()
 
 
@@ -95,7 +99,7 @@ def test_a_class_begins_with_its_dates_and_weights(top: Path) -> None:
         ("weight = 2", 'weight = "2"', "weight should be a number"),
         ("23:59:00+01:00", "23:59:00", "due should be a time with its offset"),
         ("../whole", "../other", "course.toml is missing"),
-        ("logo.svg", "logo.png", "names it as the course's logo"),
+        ("logo.png", "logo.svg", "should be a PNG"),
         ('title = "Statistics', 'lesson = "Statistics', "lesson is unknown; there are extends"),
     ],
 )
@@ -104,7 +108,7 @@ def test_a_slip_is_answered(top: Path, tmp_path: Path, old: str, new: str, says:
     listed.parent.mkdir(parents=True, exist_ok=True)
     listed.write_text(OVERLAY.replace(old, new))
     with pytest.raises(LessonError, match=says):
-        _ = Course.load(top / "slip").logo
+        Course.load(top / "slip")
 
 
 def test_a_class_takes_a_lesson_that_came_later(
