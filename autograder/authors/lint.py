@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from autograder.diagnose.matrix import Matrix
 from autograder.diagnose.plain_run import PlainRun, told
 from autograder.notebooks import HIDDEN, SETUP, exercise_of, nbgrader_metadata, tags
 from lesson_kit import checks
+from lesson_kit.failures import Part, begin_part
 from lesson_kit.tensors import torch
 
 #: Of the rows of weights that a lesson's checks compare, this many may be nearly one-hot.
@@ -103,7 +105,8 @@ def _texts(lesson: Lesson) -> Iterator[str]:
             )
         if _GLOBAL_DRAW.search(cell.source) and not _SEEDED.search(cell.source):
             yield f"{name}: draws from the global random state; take check_rng() or a generator"
-        yield from _named_points(name, tree, nbgrader_metadata(cell).get("points", 0))
+        if "check" in _called(tree) and "checks_passed" not in _called(tree):
+            yield f"{name}: named checks are reported by checks_passed(...); end the cell with it"
 
 
 def _tells_exceptions(tree: ast.AST) -> bool:
@@ -116,25 +119,23 @@ def _tells_exceptions(tree: ast.AST) -> bool:
     )
 
 
-def _named_points(name: str, tree: ast.Module, points: float) -> Iterator[str]:
-    total, there = 0.0, False
-    for node in ast.walk(tree):
-        for call in (
-            [item.context_expr for item in node.items] if isinstance(node, ast.With) else ()
-        ):
-            if not isinstance(call, ast.Call) or getattr(call.func, "id", "") != "check":
-                continue
-            there = True
-            given = [word.value for word in call.keywords if word.arg == "points"] + call.args[1:]
-            value = given[0].value if given and isinstance(given[0], ast.Constant) else None
-            if not isinstance(value, (int, float)):
-                yield f"{name}: a named check needs its points as a number: check('...', points=1)"
-                return
-            total += value
-    if there and total != points:
-        yield f"{name}: its named checks are worth {total:g} points, the cell {points:g}"
-    if there and "checks_passed" not in _called(tree):
-        yield f"{name}: named checks are reported by checks_passed(...); end the cell with it"
+@contextlib.contextmanager
+def _counting() -> Iterator[list[float]]:
+    """The points of each named check that runs meanwhile, a loop's each time."""
+    worth: list[float] = []
+
+    def count(name: str, points: float, *, side: bool = False) -> Part:
+        worth.append(points)
+        return begin_part(name, points, side=side)
+
+    with mock.patch("lesson_kit.checks.begin_part", count):
+        yield worth
+
+
+def _worth(run: PlainRun, test: str, named: Sequence[float]) -> Iterator[str]:
+    points = nbgrader_metadata(run.lesson.tests[test]).get("points", 0)
+    if named and abs(sum(named) - points) > 1e-9:
+        yield f"{test}: its named checks are worth {sum(named):g} points, the cell {points:g}"
 
 
 def _catalogue(lesson: Lesson, chosen: Sequence[str]) -> Iterator[str]:
@@ -218,11 +219,13 @@ def _on_solutions(run: PlainRun, chosen: Sequence[str], seed: int) -> Iterator[s
             kept.extend(_rows_of_weights(actual))
             checks.assert_close(actual, *args, **kwargs)
 
-        with run.watched(exercise, partial(_recorded, calls=calls), assert_close):
-            errors = run.errors({}, seed, run.tests_of({exercise}))
-        for test, error in errors.items():
+        for test in run.tests_of({exercise}):
+            watched = run.watched(exercise, partial(_recorded, calls=calls), assert_close)
+            with watched, _counting() as named:
+                error = run.errors({}, seed, [test])[test]
             if error is not None:
                 yield f"{test}: the solution fails it: {told(error)}"
+            yield from _worth(run, test, named)
         yield from _equal_sizes(exercise, run.lesson.exercises[exercise], calls)
         yield from unasked(run.lesson, exercise, calls.rare)
         rows = [row for array in weights for row in array if not np.isin(row, (0.0, 1.0)).all()]

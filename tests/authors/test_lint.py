@@ -80,11 +80,10 @@ MISTAKES = {
         "test_double_random",
         "x = np.random.normal(size=3) ** 2\nassert_close(double(x), 2 * x, 'Twice.')\n",
     ),
-    "are worth 1 points, the cell 3": "# %%\nfrom lesson_checks import check\n\n"
-    + cell(
+    "are worth 2 points, the cell 3": cell(
         "test_double_named",
-        "from lesson_kit.checks import check\ny = double(2.0)\n"
-        "with check('two', points=1):\n    assert_close(y, 4.0, 'Twice.')\n"
+        "from lesson_kit.checks import check, checks_passed\nfor x in (1.0, 2.0):\n"
+        "    with check('twice', points=1):\n        assert_close(double(x), 2 * x, 'Twice.')\n"
         "checks_passed('double')\n",
         points=3,
     ),
