@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from matplotlib.patches import FancyBboxPatch
 from torch import nn
 
+from lesson_kit.batteries import assert_unchanged
 from lesson_kit.checks import (
     assert_close,
     assert_equal,
@@ -278,7 +279,7 @@ reply("guess_exchanged", guess_exchanged, came_out, why)
 # - A position that may attend to nothing gets weights 0 there, no NaN, and finite gradients.
 #   `MultiHeadAttention` already does that.
 # - Gradients flow through both results.
-# - Checked when graded only: the conventions of lesson 1 (precision kept, arguments not changed).
+# - Checked when graded only: arguments are not changed (lesson 1).
 
 
 # %% answer="DecoderBlock"
@@ -320,986 +321,242 @@ class DecoderBlock(nn.Module):
         ### END SOLUTION
 
 
-# %% check="DecoderBlock" points=4
-# Compared with torch's decoder layer: 12 features, 3 heads, 4 positions that look at 5.
+# %% check="DecoderBlock" points=7 card=["each part is an object of its own", "the weights of the cross-attention, one map for each head", "`self_mask` is for the self-attention, `memory_mask` for the cross-attention", "the result is at least as precise as the most precise input"]
+# Beside torch's decoder layer with the same parameters: 12 features, 3 heads, in float64.
 @probe
-def run_block(parameters, x, memory, self_mask, memory_mask, training=False):
-    """What forward raises, and what it returns."""
-    with torch.random.fork_rng():
-        block = DecoderBlock(12, 3, 20).train(training)
-    with torch.no_grad():
-        for name, value in parameters.items():
+def decode(given, *arguments):
+    with torch.random.fork_rng(), torch.no_grad():
+        block = DecoderBlock(12, 3, 20).double().eval()
+        for name, value in given.items():
             block.get_parameter(name).copy_(value)
-        given = [None if one is None else one.clone() for one in (self_mask, memory_mask)]
-        try:
-            found = block(x.clone(), memory.clone(), self_mask=given[0], memory_mask=given[1])
-            return "nothing", found
-        except NotImplementedError:
-            raise
-        except Exception as error:
-            return f"{type(error).__name__}: {error}", None
+        return block(*arguments)
 
-
-def names_of_the_course(layer):
-    """The parameters of torch's decoder layer under the course's names."""
-    named = {}
-    attentions = {"self_attention": layer.self_attn, "cross_attention": layer.multihead_attn}
-    for ours, part in attentions.items():
-        for kind in ("weight", "bias"):
-            for letter, piece in zip("qkv", getattr(part, f"in_proj_{kind}").chunk(3), strict=True):
-                named[f"{ours}.W_{letter}.{kind}"] = piece
-            named[f"{ours}.W_o.{kind}"] = getattr(part.out_proj, kind)
-    for n, norm in enumerate((layer.norm1, layer.norm2, layer.norm3), start=1):
-        named[f"norm{n}.gamma"], named[f"norm{n}.beta"] = norm.weight, norm.bias
-    for name in ("linear1", "linear2"):
-        for kind in ("weight", "bias"):
-            named[f"feed_forward.{name}.{kind}"] = getattr(getattr(layer, name), kind)
-    return {name: value.detach() for name, value in named.items()}
-
-
-def hidden(mask):
-    return None if mask is None else ~mask  # in torch's layer True means: must not attend
-
-
-rng = check_rng()
-layer = nn.TransformerDecoderLayer(12, 3, 20, dropout=0.0, batch_first=True)
-asked = []  # what torch's layer gives to its cross-attention
+rng, asked, given = check_rng(), [], {}
+layer = nn.TransformerDecoderLayer(12, 3, 20, 0.0, batch_first=True).double().requires_grad_(False)
 layer.multihead_attn.register_forward_pre_hook(lambda part, arguments: asked.append(arguments))
-with torch.no_grad():
-    for value in layer.parameters():
-        value.copy_(torch.tensor(rng.normal(1.0 if value.ndim == 1 else 0.0, 0.4, value.shape)))
-x = torch.tensor(rng.normal(size=(2, 4, 12)), dtype=torch.float32)  # (batch, n, d_model)
-memory = torch.tensor(rng.normal(size=(2, 5, 12)), dtype=torch.float32)  # (batch, m, d_model)
-T, N = True, False
-triangle = torch.tensor([[T, N, N, N], [T, T, N, N], [T, T, T, N], [T, T, T, T]])
-four = memory[:, :4]  # as many as x has: a mask in the wrong place then shows in the numbers
+for theirs, value in layer.state_dict().items():  # its parameters, under the names of the card
+    value.copy_(torch.tensor(rng.normal(float(value.ndim == 1), 0.4, value.shape)))
+    name = theirs.replace("self_attn", "self_attention").replace("multihead_attn", "cross_attention")
+    name = name.replace("out_proj", "W_o").replace("linear", "feed_forward.linear")
+    name = name.replace("weight", "gamma").replace("bias", "beta") if "norm" in theirs else name
+    names = [name.replace("in_proj_", f"W_{letter}.") for letter in "qkv"[: 3 if "in_" in name else 1]]
+    given |= dict(zip(names, value.chunk(len(names))))
+x, memory = (torch.tensor(rng.normal(size=(2, n, 12))) for n in (4, 5))
+expected, maps = layer(x, memory), layer.multihead_attn(*asked[0], average_attn_weights=False)[1]
+ORDER = "Check first: self-attention, cross-attention, feed-forward, each norm(x + sublayer(x)) with its own norm?"
+MAPS = "These should be the weights of the cross-attention, (batch, num_heads, n, m), one map for each head."
+DIGITS = "Output should be right to all digits of float64: is something float32 on the way?"
+for name, place, right, message, points in (("output", 0, expected, ORDER, 4), ("cross_weights", 1, maps, MAPS, 1), ("all digits", 0, expected, DIGITS, 0.5)):
+    with check(f"no masks: {name}", points=points):
+        found = decode(given, x, memory)
+        results = len(found) if isinstance(found, (tuple, list)) else 1
+        assert_equal(results, 2, "forward should return a pair, (output, cross_weights).", name="how many results")
+        assert_close(found[place], right, message, name=name, precise=name == "all digits")
+hides = torch.tensor([[True, True, True, False]] * 4)  # the last of four words, from all four
+for name, masks, n in (("self_mask", (hides, None), 3), ("memory_mask", (None, hides), 4)):
+    with check(f"{name}: as without the hidden word", points=0.75):
+        message = f"{name} hides the last of four words. Check first: does it reach its attention, and only that?"
+        masked, plain = decode(given, x, memory[:, :4], *masks)[0], decode(given, x, memory[:, :4])[0]
+        assert_equal(torch.equal(masked, plain), False, message, name="'it makes no difference'")
+        without = decode(given, x[:, :n], memory[:, : 7 - n])[0][:, :3]
+        assert_close(masked[:, :3], without, message, name="output", against="without that word")
+checks_passed("DecoderBlock")
 
 
-def compare(memory, self_mask, memory_mask, message):
-    """Both results against those of torch's layer."""
-    raised, both = run_block(names_of_the_course(layer), x, memory, self_mask, memory_mask)
-    assert_equal(
-        raised,
-        "nothing",
-        f"forward stops with an error: x of shape (2, 4, 12), memory {tuple(memory.shape)}. Check "
-        "first: does each attention get query, key, value, mask=mask, and is its pair taken apart?",
-        name="the error",
-    )
-    how_many = len(both) if isinstance(both, (tuple, list)) else 1
-    two = "forward should return two things, as a pair: output and cross_weights."
-    assert_equal(how_many, 2, two, name="the number of results")
-    with torch.no_grad():
-        expected = layer(x, memory, tgt_mask=hidden(self_mask), memory_mask=hidden(memory_mask))
-        _, expected_weights = layer.multihead_attn(
-            *asked[-1], attn_mask=hidden(memory_mask), average_attn_weights=False
-        )
-    assert_close(both[0], expected, message, name="output")
-    second = (
-        "The output is that of torch's layer. The second result should be the weights of the "
-        "cross-attention, (batch, num_heads, n, m): not of the self-attention, not averaged."
-    )
-    assert_close(both[1], expected_weights, second, name="the weights")
-
-
+# %% check="DecoderBlock_parts" points=1 card="has six parts"
+# Hidden checks of DecoderBlock: the six parts, their names and sizes.
+### BEGIN HIDDEN TESTS
 @probe
-def shapes_of_parameters(d_model, num_heads, d_ff):
-    with torch.random.fork_rng():
-        block = DecoderBlock(d_model, num_heads, d_ff)
-    return {name: list(value.shape) for name, value in block.named_parameters()}
+def sizes_of(*sizes):
+    return {name: list(value.shape) for name, value in DecoderBlock(*sizes).named_parameters()}
 
 
-with check("the six parts", points=0.5):
-    expected = {name: list(value.shape) for name, value in names_of_the_course(layer).items()}
-    found = shapes_of_parameters(12, 3, 20)
-    assert_equal(
-        {name: found.get(name) for name in expected},
-        expected,
-        "self_attention, cross_attention, feed_forward, norm1, norm2 and norm3 should be "
-        "attributes, each an object of its own, of the course's classes.",
-        name="the shapes of the parameters",
-    )
-with check("no masks", points=1.5):
-    compare(
-        memory,
-        None,
-        None,
-        "x of shape (2, 4, 12), memory (2, 5, 12), no masks: output should be that of torch's "
-        "layer with the same parameters. Is the order self-attention, cross-attention, "
-        "feed-forward? Do the queries of the second come from the result of the first sublayer, "
-        "keys and values from memory? Is each of the three norm(x + sublayer(x)), with a norm of "
-        "its own?",
-    )
+parts = {"self_attention": MultiHeadAttention(12, 3), "cross_attention": MultiHeadAttention(12, 3)}
+parts |= {"feed_forward": FeedForward(12, 7)} | {f"norm{n}": LayerNorm(12) for n in (1, 2, 3)}
+expected = {name: list(value.shape) for name, value in nn.ModuleDict(parts).named_parameters()}
+found = sizes_of(12, 3, 7)
+message = "DecoderBlock(12, 3, 7) should have the six parts of the card, each an object of its own."
+assert_equal({name: found.get(name) for name in expected}, expected, message, name="the sizes")
+### END HIDDEN TESTS
 
 
-STOPS = (
-    "forward stops with an error. Check first: does each attention get query, key, value, "
-    "mask=mask, and is its pair taken apart?"
-)
-
-
-def own(x, memory, self_mask=None, memory_mask=None, training=False, stops=STOPS):
-    """What the student's own block gives: output and cross_weights."""
-    named = names_of_the_course(layer)
-    raised, both = run_block(named, x, memory, self_mask, memory_mask, training)
-    assert_equal(raised, "nothing", stops, name="the error")
-    results = both if isinstance(both, (tuple, list)) else [both]
-    message = f"x of shape {tuple(x.shape)}: output, the first result, should be a torch tensor."
-    first = results[0] if len(results) else None
-    assert_equal(isinstance(first, torch.Tensor), True, message, name="'output is a tensor'")
-    return results
-
-
-def differ(masked, plain, message, shape=(2, 4, 12)):
-    """A mask changes the output: without this a block that ignores everything would pass."""
-    of_x = f"output, the first result, should have the shape of x, {shape}."
-    for given in (masked, plain):
-        assert_equal(tuple(given[0].shape), shape, of_x, name="the shape of output")
-    same = bool(torch.equal(masked[0], plain[0]))
-    assert_equal(same, False, message, name="'the two outputs are the same'")
-
-
-with check("with a self_mask: as texts that end there, without one", points=0.5):
-    message = (
-        "A self_mask that is True everywhere hides nothing: output should be the one that your "
-        "block gives without masks."
-    )
-    everything, none = own(x, four, torch.ones_like(triangle))[0], own(x, four)[0]
-    assert_close(everything, none, message, name="output", against="without a self_mask")
-    # With a triangle as mask, each word comes out as the last word of a text that ends there.
-    masked = own(x, four, triangle)
-    message = "With a triangle as self_mask, and with None, the output should differ."
-    differ(masked, own(x, four), message)
-    for length in (1, 2, 3):
-        short = own(x[:, :length], four)
-        assert_close(
-            masked[0][:, length - 1],
-            short[0][:, -1],
-            f"self_mask is a triangle: word {length - 1} may not see the later ones. It should "
-            "come out as the last word of a text that ends with it, as your block gives that "
-            "without masks. Check first: does self_mask reach the self-attention, and only it?",
-            name=f"output of word {length - 1}",
-            against="for the text that ends there",
-        )
-with check("with a memory_mask: as without the hidden position", points=0.5):
-    # A mask that hides the last position of memory is like a memory without it.
-    last_hidden = torch.tensor([[T, T, T, N]] * 4)
-    masked, short = own(x, four, None, last_hidden), own(x, four[:, :3])
-    message = "With a memory_mask that hides position 3, and with None, the output should differ."
-    differ(masked, own(x, four), message)
-    assert_close(
-        masked[0],
-        short[0],
-        "memory_mask forbids every query the last position of memory: output should be the one "
-        "that your block gives for memory without that position, with no masks. Check first: does "
-        "memory_mask reach the cross-attention, and only it?",
-        name="output",
-        against="for memory without that position",
-    )
-with check("attending to nothing: weights 0, no NaN; others as without a mask", points=0.25):
-    nothing = torch.tensor([[T, T, T, T], [T, T, T, T], [N, N, N, N], [T, T, T, T]])
-    masked, plain = own(x, four, None, nothing), own(x, four)
-    message = "memory_mask forbids position 2 everything: output should not be that without a mask."
-    differ(masked, plain, message)
-    message = "memory_mask forbids position 2 everything: no output should be NaN or infinite."
-    assert_equal(bool(masked[0].isfinite().all()), True, message, name="'the output is finite'")
-    message = (
-        "memory_mask forbids position 2 everything: in cross_weights, the second result, of shape "
-        "(2, 3, 4, 4), the row of that position should be 0 for each head."
-    )
-    weights = masked[1] if len(masked) > 1 else None
-    shape = list(getattr(weights, "shape", []))
-    assert_equal(shape, [2, 3, 4, 4], message, name="the shape of cross_weights")
-    assert_equal(weights[:, :, 2], torch.zeros(2, 3, 4), message, name="its weights")
-    message = (
-        "memory_mask forbids position 2 everything, and the others nothing: these should come out "
-        "as your block gives them without a mask."
-    )
-    kept = [0, 1, 3]
-    assert_close(
-        masked[0][:, kept],
-        plain[0][:, kept],
-        message,
-        name="the other outputs",
-        against="without a mask",
-    )
-with check("leading axes that broadcast, or none: each text as alone", points=0.25):
-    both = own(x[:, None], memory[0])  # (2, 1, 4, 12) and (5, 12)
-    message = "x of shape (2, 1, 4, 12), memory (5, 12): output should have as many axes as x."
-    assert_equal(both[0].ndim, 4, message, name="the number of axes of output")
-    for i, text in enumerate(x):
-        alone = own(text, memory[0])
-        differ(alone, own(1 - text, memory[0]), "Another x should give another output.", (4, 12))
-        message = (
-            "x of shape (2, 1, 4, 12), memory (5, 12): each text of x should come out as your "
-            "block gives it alone."
-        )
-        assert_close(
-            both[0][i, 0], alone[0], message, name="output", against="for that text alone"
-        )
-    # The other way round: one x looks at two memories.
-    stops = (
-        "forward stops with an error: x of shape (4, 12), memory (2, 5, 12). Leading axes should "
-        "broadcast."
-    )
-    both = own(x[0], memory, stops=stops)
-    for i, read in enumerate(memory):
-        message = (
-            "x of shape (4, 12), memory (2, 5, 12): x should come out, with each memory, as your "
-            "block gives it with that memory alone."
-        )
-        alone = own(x[0], read)
-        assert_equal(list(both[0].shape), [2, 4, 12], message, name="the shape of output")
-        assert_close(
-            both[0][i], alone[0], message, name="output", against="with that memory alone"
-        )
-with check("training mode as evaluation mode", points=0.25, side=True):
-    trained, plain = own(x, memory, training=True), own(x, memory)
-    message = (
-        "block.train() should give the output that block.eval() gives, for the same parameters and "
-        "input. The card asks for no dropout."
-    )
-    assert_close(trained[0], plain[0], message, name="output", against="in evaluation mode")
-
-
+# %% check="DecoderBlock_batches" points=1.5 card="leading axes broadcast"
+# Hidden checks of DecoderBlock: no, one and two leading axes, equal and different.
+### BEGIN HIDDEN TESTS
 @probe
-def reached(x, memory):
-    """Which of x and memory get a gradient, through output and through cross_weights."""
-    with torch.random.fork_rng():
+def together_and_alone(x, memory, *lead):
+    """Output and weights of a batch, then those of its texts, each in a batch of one."""
+    with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(0)
-        block = DecoderBlock(12, 3, 20)
-    found = []
-    for place in (0, 1):
-        leaves = [one.clone().requires_grad_() for one in (x, memory)]
-        result = block(*leaves)[place]
-        if result.requires_grad:
-            result.square().sum().backward()
-        found.append([leaf.grad is not None and bool(leaf.grad.any()) for leaf in leaves])
-    return found
-
-
-with check("a gradient comes to x and memory through both results", points=0.25):
-    assert_equal(
-        reached(x, memory),
-        [[True, True], [True, True]],
-        "forward returns output and cross_weights. A gradient that is not 0 should come back to x "
-        "and to memory, through each of the two. Check first: is something detached, or not used?",
-        name="[to x, to memory], through output and through cross_weights,",
-    )
-checks_passed("DecoderBlock")
-
-
-# %% check="DecoderBlock_parts" points=1
-# Hidden checks of DecoderBlock: the six parts, their names and shapes.
-### BEGIN HIDDEN TESTS
-@probe
-def shapes_of_parameters(d_model, num_heads, d_ff):
-    block = DecoderBlock(d_model, num_heads, d_ff)
-    return {name: list(value.shape) for name, value in block.named_parameters()}
-
-
-for d_model, num_heads, d_ff in ((12, 3, 20), (8, 8, 4), (6, 1, 6)):
-    expected = {}
-    for part in ("self_attention", "cross_attention"):
-        for letter in "qkvo":
-            expected[f"{part}.W_{letter}.weight"] = [d_model, d_model]
-            expected[f"{part}.W_{letter}.bias"] = [d_model]
-    for part in ("norm1", "norm2", "norm3"):
-        expected[f"{part}.gamma"] = expected[f"{part}.beta"] = [d_model]
-    for name, shape in (("linear1", [d_ff, d_model]), ("linear2", [d_model, d_ff])):
-        expected[f"feed_forward.{name}.weight"] = shape
-        expected[f"feed_forward.{name}.bias"] = shape[:1]
-    found = shapes_of_parameters(d_model, num_heads, d_ff)
-    message = (
-        f"DecoderBlock({d_model}, {num_heads}, {d_ff}) should have the six parts as attributes, "
-        "each an object of its own, of the course's class, with parameters of these sizes."
-    )
-    assert_equal({name: found.get(name) for name in expected}, expected, message, name="the shapes")
-### END HIDDEN TESTS
-
-
-# %% check="DecoderBlock_batches" points=2
-# Hidden checks of DecoderBlock: no, one and two leading axes, equal and different; float64.
-### BEGIN HIDDEN TESTS
-@probe
-def decode_all(blocks, calls):
-    """What a new block gives for each call; up to one that raises, if not the first."""
-    found = []
-    with torch.no_grad():
-        for number, x, memory in calls:
-            parameters, num_heads, d_ff = blocks[number]
-            try:
-                block = DecoderBlock(x.shape[-1], num_heads, d_ff).double().eval()
-                for name, value in parameters.items():
-                    block.get_parameter(name).copy_(value)
-                found.append(block(x.clone(), memory.clone()))
-            except Exception:
-                if not found:
-                    raise
-                break
-    return found
-
-
-@probe
-def in_other_ways(parameters, num_heads, d_ff, x, memory):
-    """Sizes by name and as np.int64; x and memory in another order in memory; with gradients."""
-    d_model, found = x.shape[-1], []
-    for block in (
-        DecoderBlock(d_model=d_model, num_heads=num_heads, d_ff=d_ff),
-        DecoderBlock(np.int64(d_model), np.int64(num_heads), np.int64(d_ff)),
-    ):
-        block.double()
-        with torch.no_grad():
-            for name, value in parameters.items():
-                block.get_parameter(name).copy_(value)
-        turned = [one.mT.contiguous().mT for one in (x, memory)]
-        found.append(block(*turned)[0].detach())
-    return found
-
-
-def parameters_of(layer):
-    named = {}
-    attentions = {"self_attention": layer.self_attn, "cross_attention": layer.multihead_attn}
-    for ours, part in attentions.items():
-        for kind in ("weight", "bias"):
-            for letter, piece in zip("qkv", getattr(part, f"in_proj_{kind}").chunk(3), strict=True):
-                named[f"{ours}.W_{letter}.{kind}"] = piece
-            named[f"{ours}.W_o.{kind}"] = getattr(part.out_proj, kind)
-    for n, norm in enumerate((layer.norm1, layer.norm2, layer.norm3), start=1):
-        named[f"norm{n}.gamma"], named[f"norm{n}.beta"] = norm.weight, norm.bias
-    for name in ("linear1", "linear2"):
-        for kind in ("weight", "bias"):
-            named[f"feed_forward.{name}.{kind}"] = getattr(getattr(layer, name), kind)
-    return {name: value.detach() for name, value in named.items()}
-
-
-def by_torch(layer, x, memory):
-    lead = torch.broadcast_shapes(x.shape[:-2], memory.shape[:-2])
-    flat = [t.expand(*lead, *t.shape[-2:]).reshape(-1, *t.shape[-2:]) for t in (x, memory)]
-    asked = []
-    keep = layer.multihead_attn.register_forward_pre_hook(lambda part, given: asked.append(given))
-    with torch.no_grad():
-        output = layer(*flat)
-        keep.remove()
-        _, weights = layer.multihead_attn(*asked[0], average_attn_weights=False)
-    return output.reshape(*lead, *output.shape[1:]), weights.reshape(*lead, *weights.shape[1:])
+        block = DecoderBlock(12, 3, 7).double().eval()
+        texts = (one.expand(*lead, *one.shape[-2:]).reshape(-1, 1, *one.shape[-2:]) for one in (x, memory))
+        return block(x, memory), [block(*text) for text in zip(*texts)]
 
 
 rng = check_rng()
-cases = [  # leading axes of x and of memory, number of heads, n, m
-    ((), (), 3, 4, 5),
-    ((6,), (6,), 3, 4, 5),
-    ((1,), (1,), 1, 4, 5),
-    ((2, 3), (2, 3), 2, 4, 5),
-    ((6,), (), 3, 4, 5),
-    ((), (6,), 3, 4, 5),
-    ((2, 1), (3,), 4, 4, 5),
-    ((3,), (2, 3), 12, 4, 5),
-    ((2,), (2,), 3, 1, 5),
-    ((2,), (2,), 3, 4, 1),
-    ((2,), (2,), 3, 5, 5),
-]
-more = [  # lengths of 1, lengths that are equal, a long text; drawn by a generator of their own
-    ((1, 1), (1, 1), 3, 4, 5),
-    ((2, 1), (2, 1), 1, 1, 1),
-    ((4,), (4,), 4, 4, 4),
-    ((2,), (1,), 3, 12, 12),
-    ((), (), 3, 130, 70),
-]
-sized = [  # the same, then d_model and d_ff
-    ((2,), (2,), 3, 4, 5, 15, 1),
-    ((5,), (5,), 5, 5, 5, 5, 5),
-    ((2,), (2,), 1, 3, 4, 1, 3),
-    ((2,), (), 1, 4, 3, 2, 65),
-    ((), (2,), 3, 17, 33, 33, 8),
-    ((2, 1, 1), (3, 1), 5, 2, 3, 130, 4),
-    ((2,), (2,), 6, 33, 2, 66, 5),
-]
-precise = {"rtol": 1e-10, "atol": 1e-12, "precise": True}
-
-
-def decode(blocks, calls):
-    """What one call after another gives. One that raised in a list is made again, by itself."""
-    found = decode_all(blocks, calls)
-    for place, call in enumerate(calls):
-        yield found[place] if place < len(found) else decode_all(blocks, [call])[0]
-
-
-def a_case(lead_x, lead_memory, num_heads, n, m, rng=rng, d_model=12, d_ff=7):
-    kind = {"dropout": 0.0, "batch_first": True, "dtype": torch.float64}
-    layer = nn.TransformerDecoderLayer(d_model, num_heads, d_ff, **kind)
-    with torch.no_grad():
-        for value in layer.parameters():
-            value.copy_(torch.tensor(rng.normal(1.0 if value.ndim == 1 else 0.0, 0.4, value.shape)))
-    x = torch.tensor(rng.normal(size=(*lead_x, n, d_model)))
-    memory = torch.tensor(rng.normal(size=(*lead_memory, m, d_model)))
-    message = (
-        f"x of shape {tuple(x.shape)}, memory of shape {tuple(memory.shape)}, {num_heads} heads, "
-        "float64."
-    )
-    return layer, x, memory, message
-
-
-def first_two(found, message):
-    """What forward returns, as far as it is a pair."""
-    pair = found[:2] if isinstance(found, (tuple, list)) else ()
-    kinds = [isinstance(one, torch.Tensor) for one in pair]
-    sentence = f"{message} forward should return two tensors, as a pair: output and cross_weights."
-    assert_equal(bool(kinds) and all(kinds), True, sentence, name="'there are two tensors'")
-    return pair
-
-
-with check("the values in float64, for many sizes and leading axes", points=0.5):
-    others = check_rng()
-    compared = [a_case(*case) for case in [*cases, *((*one, others) for one in more)]]
-    heads = [case[2] for case in cases + more]
-    blocks = [(parameters_of(one[0]), h, 7) for one, h in zip(compared, heads, strict=True)]
-    of_block = decode(blocks, [(place, *one[1:3]) for place, one in enumerate(compared)])
-    for layer, x, memory, start in compared:
-        expected, expected_weights = by_torch(layer, x, memory)
-        found = first_two(next(of_block), start)
-        output, weights = found if len(found) == 2 else (*found, None)
-        message = (
-            f"{start} Compared with torch's decoder layer, with the same parameters. Any number "
-            "of leading axes is allowed, and they broadcast."
-        )
-        of_torch = "from torch's decoder layer"
-        name = "the cross weights"
-        assert_close(output, expected, message, name="output", against=of_torch)
-        assert_close(weights, expected_weights, message, name=name, against=of_torch)
-        message += " Both should be right to ten digits: for one, is something float32?"
-        assert_close(output, expected, message, name="output", against=of_torch, **precise)
-        assert_close(weights, expected_weights, message, name=name, against=of_torch, **precise)
-    compared = []
-    for *case, d_model, d_ff in sized:
-        layer, x, memory, message = a_case(*case, others, d_model, d_ff)
-        compared.append((layer, x, memory, case[2], d_ff, message))
-    layer, x, memory, message = a_case((2,), (2,), 3, 4, 5, others)
-    some, given = x.clone(), parameters_of(layer)
-    some[0, 1] = some[1, 2, 3] = 0.0
-    for what, one, other in (
-        ("x holds only zeros", 0 * x, memory),
-        ("memory holds only zeros", x, 0 * memory),
-        ("x holds some zeros and a word of zeros", some, memory),
-        ("x holds four times the same word", x[:, :1].repeat(1, 4, 1), memory),
-        ("memory holds five times the same word", x, memory[:, :1].repeat(1, 5, 1)),
-        ("x and memory hold negative numbers", -x.abs(), -memory.abs()),
-        ("x and memory hold positive numbers", x.abs(), memory.abs()),
-    ):
-        compared.append((layer, one, other, 3, 7, f"{message} {what}."))
-    blocks = [(parameters_of(case[0]), *case[3:5]) for case in compared]
-    of_block = decode(blocks, [(place, *case[1:3]) for place, case in enumerate(compared)])
-    for layer, one, other, _, _, message in compared:
-        expected, expected_weights = by_torch(layer, one, other)
-        found = first_two(next(of_block), message)
-        output, weights = found if len(found) == 2 else (*found, None)
-        text = f"{message} Compared with torch's decoder layer, with the same parameters."
-        name = "the cross weights"
-        assert_close(output, expected, text, name="output", against=of_torch)
-        assert_close(weights, expected_weights, text, name=name, against=of_torch)
-        text += " Both should be right to ten digits: for one, is something float32?"
-        assert_close(output, expected, text, name="output", against=of_torch, **precise)
-        assert_close(weights, expected_weights, text, name=name, against=of_torch, **precise)
-    layer = compared[-1][0]
-    expected, _ = by_torch(layer, x, memory)
-    for how, output in zip(("by their names", "as np.int64"), in_other_ways(given, 3, 7, x, memory)):
-        message = (
-            f"d_model = 12, num_heads = 3, d_ff = 7 given {how}, x of shape (2, 4, 12), memory of "
-            "shape (2, 5, 12), both in another order in memory, as after a transpose. Compared "
-            "with torch's decoder layer."
-        )
-        assert_close(output, expected, message, name="output", against=of_torch, **precise)
-with check("each text as alone, and another text otherwise", points=1.5):
-    for lead_x, lead_memory, num_heads, n, m in cases:
-        layer, x, memory, message = a_case(lead_x, lead_memory, num_heads, n, m)
-        lead = torch.broadcast_shapes(lead_x, lead_memory)
-        xs, memories = x.expand(*lead, n, 12), memory.expand(*lead, m, 12)
-        calls = [(0, x, memory)]
-        for one in np.ndindex(*lead):
-            calls += [(0, xs[one], memories[one]), (0, 2 - xs[one], memories[one])]
-        of_block = decode([(parameters_of(layer), num_heads, 7)], calls)
-        found = first_two(next(of_block), message)
-        for one in np.ndindex(*lead):
-            alone = next(of_block)
-            other = next(of_block)
-            changes = bool((alone[0] - other[0]).abs().max() > 1e-6)
-            sentence = f"{message} Another x should give another output, and neither holds NaN."
-            assert_equal(changes, True, sentence, name="'the outputs are numbers that differ'")
-            for both, single, name in zip(found, alone, ("output", "weights"), strict=False):
-                sentence = f"{message} {name} should have the leading axes of both, broadcast."
-                assert_equal(
-                    tuple(both.shape[: len(lead)]),
-                    tuple(lead),
-                    sentence,
-                    name=f"leading axes of {name}",
-                )
-                text = (
-                    f"{message} The {name} of text {list(one)} should be what your block gives for "
-                    "that text alone."
-                )
-                assert_close(both[one], single, text, name=name, against="for that text alone")
+for title, lead_x, lead_memory in (
+    ("one leading axis", (6,), (6,)),
+    ("two leading axes", (2, 3), (2, 3)),
+    ("no leading axis", (), ()),
+    ("leading axes that broadcast", (2, 1), (3,)),
+):
+    with check(f"{title}: each text as in a batch of one", points=0.375):
+        x = torch.tensor(rng.normal(size=(*lead_x, 4, 12)))
+        memory = torch.tensor(rng.normal(size=(*lead_memory, 5, 12)))
+        lead = np.broadcast_shapes(lead_x, lead_memory)
+        both, alone = together_and_alone(x, memory, *lead)
+        message = f"x of shape {tuple(x.shape)}, memory {tuple(memory.shape)}: each text should come out as alone."
+        result = [bool(alone[0][0].std() > 0.1), torch.equal(both[0], x)]
+        assert_equal(result, [True, False], message, name="'there are outputs', and 'they are x'")
+        for place, name in enumerate(("output", "cross_weights")):
+            expected = torch.stack([one[place][0] for one in alone]).reshape(*lead, *alone[0][place].shape[1:])
+            assert_close(both[place], expected, message, name=name, against="in batches of one")
 checks_passed("DecoderBlock")
 ### END HIDDEN TESTS
 
 
-# %% check="DecoderBlock_masks" points=2
-# Hidden checks of DecoderBlock: both masks, of all shapes, also with a head axis.
+# %% check="DecoderBlock_masks" points=1.5 card=["with the shapes that `MultiHeadAttention` takes", "`None` masks nothing"]
+# Hidden checks of DecoderBlock: masks for all texts, for each text, for each head; none.
 ### BEGIN HIDDEN TESTS
 @probe
-def decode(parameters, x, memory, self_mask, memory_mask):
-    block = DecoderBlock(12, 3, 7).double().eval()
-    with torch.no_grad():
-        for name, value in parameters.items():
-            block.get_parameter(name).copy_(value)
-        masks = [one if one is None else one.clone() for one in (self_mask, memory_mask)]
-        try:
-            return block(x.clone(), memory.clone(), *masks)
-        except NotImplementedError:
-            raise
-        except Exception as error:
-            return type(error).__name__
-
-
-def parameters_of(layer):
-    named = {}
-    attentions = {"self_attention": layer.self_attn, "cross_attention": layer.multihead_attn}
-    for ours, part in attentions.items():
-        for kind in ("weight", "bias"):
-            for letter, piece in zip("qkv", getattr(part, f"in_proj_{kind}").chunk(3), strict=True):
-                named[f"{ours}.W_{letter}.{kind}"] = piece
-            named[f"{ours}.W_o.{kind}"] = getattr(part.out_proj, kind)
-    for n, norm in enumerate((layer.norm1, layer.norm2, layer.norm3), start=1):
-        named[f"norm{n}.gamma"], named[f"norm{n}.beta"] = norm.weight, norm.bias
-    for name in ("linear1", "linear2"):
-        for kind in ("weight", "bias"):
-            named[f"feed_forward.{name}.{kind}"] = getattr(getattr(layer, name), kind)
-    return {name: value.detach() for name, value in named.items()}
-
-
-def for_torch(mask, lead, n, m, axes):
-    """A mask as torch's layer wants it: True = hidden, (texts * heads, n, m)."""
-    if mask is None:
-        return None
-    if 2 <= mask.ndim <= axes + 2:  # no more axes than x: the same for every head
-        mask = mask.unsqueeze(-3)
-    return ~mask.expand(*lead, 3, n, m).reshape(-1, n, m)
-
-
-def by_torch(layer, x, memory, *masks):
-    lead, n, m = torch.broadcast_shapes(x.shape[:-2], memory.shape[:-2]), x.shape[-2], memory.shape[-2]
-    axes = x.ndim - 2
-    hide_self, hide_memory = (
-        for_torch(mask, lead, n, k, axes) for mask, k in zip(masks, (n, m), strict=True)
-    )
-    flat = [t.expand(*lead, *t.shape[-2:]).reshape(-1, *t.shape[-2:]) for t in (x, memory)]
-    asked = []
-    keep = layer.multihead_attn.register_forward_pre_hook(lambda part, given: asked.append(given))
-    with torch.no_grad():
-        output = layer(*flat, tgt_mask=hide_self, memory_mask=hide_memory)
-        keep.remove()
-        _, weights = layer.multihead_attn(
-            *asked[0], attn_mask=hide_memory, average_attn_weights=False
-        )
-    return output.reshape(*lead, *output.shape[1:]), weights.reshape(*lead, *weights.shape[1:])
+def decode(x, memory, *pairs):
+    """The outputs with each of some pairs of masks."""
+    with torch.random.fork_rng(), torch.no_grad():
+        torch.manual_seed(0)
+        block = DecoderBlock(12, 3, 7).double().eval()
+        return [block(x, memory, *masks)[0] for masks in pairs]
 
 
 rng = check_rng()
-cases = [  # leading axes, shape of self_mask, shape of memory_mask; 3 heads, n = 4, m = 5
-    ((), (4, 4), (4, 5)),
-    ((), (4,), (5,)),
-    ((), (3, 4, 4), (3, 4, 5)),
-    ((6,), (4, 4), (6, 1, 5)),
-    ((6,), (4, 4), None),
-    ((6,), None, (6, 1, 5)),
-    ((6,), (6, 4, 4), (6, 4, 5)),
-    ((6,), (6, 1, 4), (5,)),
-    ((6,), (6, 3, 4, 4), (6, 1, 1, 5)),
-    ((6,), (1, 3, 4, 4), (6, 3, 4, 5)),
-    ((3,), (3, 4, 4), (3, 1, 5)),  # as many texts as heads
-    ((2, 3), (4, 4), (2, 3, 1, 5)),
-    ((2, 3), (2, 3, 4, 4), (3, 4, 5)),
-    ((2, 3), (2, 3, 3, 4, 4), (2, 1, 3, 1, 5)),
-]
-more = [  # the same, then leading axes of memory; drawn by a generator of their own
-    ((4,), (4, 4), (4, 5), (4,)),  # as many texts as positions
-    ((5,), (5, 1, 4), (5,), (5,)),
-    ((1,), (1, 4, 4), (1, 1, 5), (1,)),
-    ((1, 1), (1, 1, 4, 4), (1, 1, 1, 1, 5), (1, 1)),
-    ((), (3, 4, 4), (3, 4, 5), (3,)),  # more axes than x: a map for each head, for all memories
-]
-
-
-def a_case(lead, self_shape, memory_shape, lead_memory=None, rng=rng):
-    layer = nn.TransformerDecoderLayer(12, 3, 7, dropout=0.0, batch_first=True).double()
-    with torch.no_grad():
-        for value in layer.parameters():
-            value.copy_(torch.tensor(rng.normal(1.0 if value.ndim == 1 else 0.0, 0.4, value.shape)))
-    masks = []
-    for shape in (self_shape, memory_shape):
-        mask = None if shape is None else torch.tensor(rng.random(shape) < 0.5)
-        if mask is not None:
+for title, lead, self_shape, memory_shape in (
+    ("one for all texts", (2,), (4, 4), (4, 5)),
+    ("one for each text", (2,), (2, 4, 4), (2, 1, 5)),
+    ("one for each head", (2,), (2, 3, 4, 4), (1, 3, 1, 5)),
+    ("no leading axes", (), (4, 4), (5,)),
+):
+    with check(f"{title}: as the same masks in full", points=0.375):
+        x, memory = (torch.tensor(rng.normal(size=(*lead, n, 12))) for n in (4, 5))
+        masks, full, everything = [], [], []
+        for shape, m in ((self_shape, 4), (memory_shape, 5)):
+            mask = torch.tensor(rng.random(shape) < 0.5)
             mask[..., 1], mask[..., 3] = True, False  # something is seen, something is hidden
-        masks.append(mask)
-    x = torch.tensor(rng.normal(size=(*lead, 4, 12)))
-    memory = torch.tensor(rng.normal(size=(*(lead if lead_memory is None else lead_memory), 5, 12)))
-    message = (
-        f"x of shape {tuple(x.shape)}, 3 heads, self_mask of shape {self_shape}, memory_mask of "
-        f"shape {memory_shape}."
-    )
-    if x.ndim != memory.ndim:
-        message += f" memory has the shape {tuple(memory.shape)}."
-    if any(mask is not None and mask.ndim > x.ndim for mask in masks):
-        message += " A mask with more axes than x has one map for each head."
-    return layer, x, memory, masks, message
-
-
-def decoded(message, *given):
-    """What forward returns; that it stops with an error is told with the shapes."""
-    found = decode(*given)
-    stops = (
-        f"{message} forward stops with an error. Check first: does each attention get query, key, "
-        "value, mask=mask, and each mask as it is?"
-    )
-    raised = found if isinstance(found, str) else "nothing"
-    assert_equal(raised, "nothing", stops, name="the error")
-    return found
-
-
-def in_full(mask, lead, n, m):
-    """A mask with all leading axes, one map for each head."""
-    if mask is None:
-        return None
-    if 2 <= mask.ndim <= len(lead) + 2:
-        mask = mask.unsqueeze(-3)
-    return mask.expand(*lead, 3, n, m).clone()
-
-
-with check("the values", points=0.5):
-    others = check_rng()
-    for case in [*cases, *((*one, others) for one in more)]:
-        layer, x, memory, masks, message = a_case(*case)
-        expected, expected_weights = by_torch(layer, x, memory, *masks)
-        found = decoded(message, parameters_of(layer), x, memory, *masks)
-        two = isinstance(found, (tuple, list)) and len(found) == 2
-        pair = "forward should return a pair, (output, cross_weights)."
-        assert_equal(two, True, pair, name="'it is a pair'")
-        output, weights = found
-        message = (
-            f"{message} Compared with torch's decoder layer, with the same parameters. True means "
-            "'may attend', and each mask goes as it is to its own attention."
+            each = mask if mask.ndim > x.ndim or mask.ndim == 1 else mask.unsqueeze(-3)
+            masks, full = [*masks, mask], [*full, each.expand(*lead, 3, 4, m)]
+            everything.append(torch.ones(*lead, 3, 4, m, dtype=torch.bool))
+        given, in_full, alone_self, alone_memory, none, all_true = decode(
+            x, memory, masks, full, [full[0], None], [None, full[1]], [None, None], everything
         )
-        of_torch = "from torch's decoder layer"
-        came = [
-            list(one.shape) if isinstance(one, torch.Tensor) else type(one).__name__
-            for one in (output, weights)
-        ]
-        wanted = [list(expected.shape), list(expected_weights.shape)]
-        shapes = (
-            f"{message} The output should have the shape {wanted[0]} and the cross weights "
-            f"{wanted[1]}; in their places stand {came[0]} and {came[1]}."
-        )
-        assert_equal(bool(came == wanted), True, shapes, name="'both shapes are these'")
-        assert_close(
-            weights, expected_weights, message, name="the cross weights", against=of_torch
-        )
-        assert_close(output, expected, message, name="output", against=of_torch)
-    of_torch = "from torch's decoder layer"
-    layer, x, memory, masks, _ = a_case((2,), (4, 4), (4, 5), rng=others)
-    single = torch.ones(1, 1, dtype=torch.bool)
-    wide = torch.tensor(others.normal(size=(2, 70, 12)))
-    seen = torch.tensor(others.random((70, 70)) < 0.5) | torch.eye(70, dtype=torch.bool)
-    for one, other, *given in (
-        (x, memory, torch.ones(4, 4, dtype=torch.bool), torch.ones(4, 5, dtype=torch.bool)),
-        (x, memory, torch.ones(4, 4, dtype=torch.bool), None),
-        (x, memory, None, torch.ones(2, 1, 5, dtype=torch.bool)),
-        (x[:, :1], memory[:, :1], single, single),
-        (x, memory[:, :1], masks[0], torch.ones(1, dtype=torch.bool)),
-        (wide, wide[:, :33], seen.tril(), seen[:, :33] | (torch.arange(33) == 0)),
-        (-x.abs(), -memory.abs(), *masks),
-        (0 * x, memory, *masks),
-        (x, 0 * memory, *masks),
-    ):
-        expected, expected_weights = by_torch(layer, one, other, *given)
-        sizes = [None if mask is None else tuple(mask.shape) for mask in given]
-        message = (
-            f"x of shape {tuple(one.shape)}, memory of shape {tuple(other.shape)}, 3 heads, "
-            f"self_mask of shape {sizes[0]}, memory_mask of shape {sizes[1]}."
-        )
-        found = decoded(message, parameters_of(layer), one, other, *given)
-        two = isinstance(found, (tuple, list)) and len(found) == 2
-        pair = "forward should return a pair, (output, cross_weights)."
-        assert_equal(two, True, pair, name="'it is a pair'")
-        message += " Compared with torch's decoder layer, with the same parameters."
-        name = "the cross weights"
-        assert_close(found[1], expected_weights, message, name=name, against=of_torch)
-        assert_close(found[0], expected, message, name="output", against=of_torch)
-with check("a mask of each shape: as the same mask in full, and not as none", points=1.5):
-    for case in cases:
-        layer, x, memory, masks, message = a_case(*case)
-        named = parameters_of(layer)
-        found = decoded(message, named, x, memory, *masks)
-        first = found[0] if isinstance(found, (tuple, list)) and len(found) else found
-        pair = "forward should return a pair, (output, cross_weights), both of them tensors."
-        assert_equal(isinstance(first, torch.Tensor), True, pair, name="'output is a tensor'")
-        full = [in_full(mask, case[0], 4, m) for mask, m in zip(masks, (4, 5), strict=True)]
-        in_all_axes = f"{message} Here both masks have all leading axes and a map for each head:"
-        expected = decoded(in_all_axes, named, x, memory, *full)
-        for n, mask in enumerate(masks):
-            if mask is not None:
-                without = [None if i == n else other for i, other in enumerate(full)]
-                plain = decoded(f"{message} One of them left out:", named, x, memory, *without)[0]
-                changes = bool((plain - expected[0]).abs().max() > 1e-6)
-                sentence = (
-                    f"{message} With and without each mask, the output should differ, and neither "
-                    "holds NaN."
-                )
-                assert_equal(changes, True, sentence, name="'the outputs are numbers that differ'")
-        message = (
-            f"{message} The same masks in full, with every leading axis and a map for each head, "
-            "should give the same output: one of your block's two outputs is compared with the other."
-        )
-        came, full_shape = ([*getattr(one[0], "shape", ())] for one in (found, expected))
-        if came != full_shape:
-            message += f" They have other shapes: {came}, and {full_shape} with the masks in full."
-        in_full_too = "with the masks in full"
-        assert_close(found[0], expected[0], message, name="output", against=in_full_too)
+        message = f"x of shape {tuple(x.shape)}, self_mask {self_shape}, memory_mask {memory_shape}, 3 heads."
+        for other in (alone_self, alone_memory):
+            text = f"{message} Each of the two masks should make a difference."
+            assert_equal(bool((other - in_full).abs().max() > 1e-6), True, text, name="'it does'")
+        text = f"{message} The masks should mean the same as with all axes written out."
+        assert_close(given, in_full, text, name="output", against="with the masks in full")
+        text = f"{message} None masks nothing: it should be as masks that are True everywhere."
+        assert_close(none, all_true, text, name="output", against="with masks of True alone")
 checks_passed("DecoderBlock")
 ### END HIDDEN TESTS
 
 
-# %% check="DecoderBlock_nothing" points=2
+# %% check="DecoderBlock_nothing" points=1 card="A position that may attend to nothing gets weights 0 there, no NaN, and finite gradients"
 # Hidden checks of DecoderBlock: positions that may attend to nothing, forward and backward.
 ### BEGIN HIDDEN TESTS
 @probe
-def decode(parameters, x, memory, self_mask, memory_mask):
-    block = DecoderBlock(12, 3, 7).double().eval()
-    with torch.no_grad():
-        for name, value in parameters.items():
-            block.get_parameter(name).copy_(value)
+def decode(x, memory, self_mask, memory_mask):
+    """Output, weights, and whether they and the gradients that come back through them are finite."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        block = DecoderBlock(12, 3, 7).double().eval()
     x, memory = x.clone().requires_grad_(), memory.clone().requires_grad_()
     output, weights = block(x, memory, self_mask, memory_mask)
     (output.square().sum() + weights.square().sum()).backward()
-    gradients = {"x": x.grad, "memory": memory.grad}
-    gradients |= {name: block.get_parameter(name).grad for name in parameters}
-    finite = {
-        name: bool(torch.isfinite(gradient).all())
-        for name, gradient in gradients.items()
-        if gradient is not None
-    }
+    of_all = [output, weights, *(one.grad for one in (x, memory, *block.parameters()))]
+    finite = all(bool(one.isfinite().all()) for one in of_all if one is not None)
     return output.detach(), weights.detach(), finite
 
 
-def parameters_of(layer):
-    named = {}
-    attentions = {"self_attention": layer.self_attn, "cross_attention": layer.multihead_attn}
-    for ours, part in attentions.items():
-        for kind in ("weight", "bias"):
-            for letter, piece in zip("qkv", getattr(part, f"in_proj_{kind}").chunk(3), strict=True):
-                named[f"{ours}.W_{letter}.{kind}"] = piece
-            named[f"{ours}.W_o.{kind}"] = getattr(part.out_proj, kind)
-    for n, norm in enumerate((layer.norm1, layer.norm2, layer.norm3), start=1):
-        named[f"norm{n}.gamma"], named[f"norm{n}.beta"] = norm.weight, norm.bias
-    for name in ("linear1", "linear2"):
-        for kind in ("weight", "bias"):
-            named[f"feed_forward.{name}.{kind}"] = getattr(getattr(layer, name), kind)
-    return {name: value.detach() for name, value in named.items()}
-
-
 rng = check_rng()
-layer = nn.TransformerDecoderLayer(12, 3, 7, dropout=0.0, batch_first=True).double()
-with torch.no_grad():
-    for value in layer.parameters():
-        value.copy_(torch.tensor(rng.normal(1.0 if value.ndim == 1 else 0.0, 0.4, value.shape)))
-parameters = parameters_of(layer)
-x = torch.tensor(rng.normal(size=(2, 4, 12)))
-memory = torch.tensor(rng.normal(size=(2, 5, 12)))
-for what, everywhere in (("memory", False), ("self", False), ("memory", True), ("self", True)):
-    # An attention that finds nothing gives its output bias. So does one whose W_o.weight is 0.
-    blind = nn.TransformerDecoderLayer(12, 3, 7, dropout=0.0, batch_first=True).double()
-    blind.load_state_dict(layer.state_dict())
-    part = blind.multihead_attn if what == "memory" else blind.self_attn
-    with torch.no_grad():
-        part.out_proj.weight.zero_()
-        expected = layer(x, memory)
-        alone = ... if everywhere else (1, 2)  # all, or position 2 of the second text
-        expected[alone] = blind(x, memory)[alone]
-    mask = torch.ones(2, 4, 5 if what == "memory" else 4, dtype=torch.bool)
-    mask[alone] = False
-    masks = (None, mask) if what == "memory" else (mask, None)
-    output, weights, finite = decode(parameters, x, memory, *masks)
-    whom = f"{what}_mask lets one position attend to nothing, position 2 of the second text of two"
-    if everywhere:
-        whom = f"{what}_mask is False everywhere, so all positions attend to nothing"
-    message = (
-        f"{whom}. That attention should give only its "
-        "output bias there, as MultiHeadAttention does. All outputs are compared with those of "
-        "torch's decoder layer, with the same parameters."
-    )
-    assert_close(output, expected, message, name="output")
-    sums = torch.ones(2, 3, 4, dtype=torch.float64)
-    if what == "memory":
-        sums.transpose(1, 2)[alone] = 0.0
-    message = (
-        f"{whom}. The rows of cross_weights should sum to "
-        "1, for each head, and to 0 only where memory_mask forbids all of memory."
-    )
-    assert_close(weights.sum(-1), sums, message, name="the sums of the rows of cross_weights")
-    message = (
-        f"{whom}: no gradient that comes back through "
-        "output and cross_weights should be NaN or infinite."
-    )
-    assert_equal(finite, dict.fromkeys(finite, True), message, name="'the gradients are finite'")
+x, memory = (torch.tensor(rng.normal(size=(2, n, 12))) for n in (4, 5))
+for name, m in (("memory_mask", 5), ("self_mask", 4)):
+    with check(f"{name}: a position, or each, that may attend to nothing", points=0.5):
+        mask = torch.ones(2, 4, m, dtype=torch.bool)
+        mask[1, 2] = False
+        for which, one in (("one position", mask), ("each position", mask & False)):
+            output, weights, finite = decode(x, memory, *((None, one) if m == 5 else (one, None)))
+            message = f"{name} lets {which} attend to nothing."
+            sums = (one.any(-1) if m == 5 else mask[..., 0] | True).double()[:, None].expand(2, 3, 4)
+            text = f"{message} cross_weights should be 0 where memory is forbidden, and else sum to 1."
+            assert_close(weights.sum(-1), sums, text, name="the sums of the rows")
+            text = f"{message} Output and all gradients should be finite."
+            assert_equal(finite, True, text, name="'they are finite'")
+checks_passed("DecoderBlock")
 ### END HIDDEN TESTS
 
 
-# %% check="DecoderBlock_gradients" points=2
+# %% check="DecoderBlock_gradients" points=1.5 card="Gradients flow through both results"
 # Hidden checks of DecoderBlock: gradients through both results, to x, memory and all parameters.
 ### BEGIN HIDDEN TESTS
 @probe
-def gradients(parameters, x, memory, to_output, to_weights):
-    block = DecoderBlock(12, 3, 7).double().eval()
+def slopes(x, memory, steps, place, direction):
+    """How one result changes along a step: by its gradient, and by two calls; then of each argument."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        block = DecoderBlock(12, 3, 7).double().eval()
+    leaves = [x.clone().requires_grad_(), memory.clone().requires_grad_(), *block.parameters()]
+    steps = [steps[i % len(steps)][: leaf.numel()].view(leaf.shape) for i, leaf in enumerate(leaves)]
+    loss = (block(*leaves[:2])[place] * direction).sum()
+    gradients = torch.autograd.grad(loss, leaves, allow_unused=True) if loss.requires_grad else []
+    each = [0.0 if one is None else float((one * step).sum()) for one, step in zip(gradients, steps)]
     with torch.no_grad():
-        for name, value in parameters.items():
-            block.get_parameter(name).copy_(value)
-    x, memory = x.clone().requires_grad_(), memory.clone().requires_grad_()
-    output, weights = block(x, memory)
-    loss = (output * to_output).sum() + (weights * to_weights).sum()
-    if loss.requires_grad:
-        loss.backward()
-    found = {"x": x.grad, "memory": memory.grad}
-    return found | {name: block.get_parameter(name).grad for name in parameters}
-
-
-def parameters_of(layer, take):
-    named = {}
-    attentions = {"self_attention": layer.self_attn, "cross_attention": layer.multihead_attn}
-    for ours, part in attentions.items():
-        for kind in ("weight", "bias"):
-            for letter, piece in zip(
-                "qkv", take(getattr(part, f"in_proj_{kind}")).chunk(3), strict=True
-            ):
-                named[f"{ours}.W_{letter}.{kind}"] = piece
-            named[f"{ours}.W_o.{kind}"] = take(getattr(part.out_proj, kind))
-    for n, norm in enumerate((layer.norm1, layer.norm2, layer.norm3), start=1):
-        named[f"norm{n}.gamma"], named[f"norm{n}.beta"] = take(norm.weight), take(norm.bias)
-    for name in ("linear1", "linear2"):
-        for kind in ("weight", "bias"):
-            named[f"feed_forward.{name}.{kind}"] = take(getattr(getattr(layer, name), kind))
-    return named
+        losses = []
+        for size in (1e-5, -2e-5):
+            for leaf, step in zip(leaves, steps):
+                leaf.add_(size * step)
+            losses.append(float((block(*leaves[:2])[place] * direction).sum()))
+    return sum(each), (losses[0] - losses[1]) / 2e-5, each[:2]
 
 
 rng = check_rng()
-layer = nn.TransformerDecoderLayer(12, 3, 7, dropout=0.0, batch_first=True).double()
-with torch.no_grad():
-    for value in layer.parameters():
-        value.copy_(torch.tensor(rng.normal(1.0 if value.ndim == 1 else 0.0, 0.4, value.shape)))
-x = torch.tensor(rng.normal(size=(2, 4, 12)), requires_grad=True)
-memory = torch.tensor(rng.normal(size=(2, 5, 12)), requires_grad=True)
-given = parameters_of(layer, lambda value: value.detach())
-asked = []
-layer.multihead_attn.register_forward_pre_hook(lambda part, arguments: asked.append(arguments))
-for which in ("output", "cross_weights"):
-    directions = [torch.tensor(rng.normal(size=shape)) for shape in ((2, 4, 12), (2, 3, 4, 5))]
-    directions[which == "output"].zero_()
-    output = layer(x, memory)
-    _, weights = layer.multihead_attn(*asked[-1], average_attn_weights=False)
-    loss = (output * directions[0]).sum() + (weights * directions[1]).sum()
-    layer.zero_grad()
-    x.grad = memory.grad = None
-    loss.backward()
-    expected = {"x": x.grad, "memory": memory.grad}
-    expected |= parameters_of(
-        layer, lambda value: torch.zeros_like(value) if value.grad is None else value.grad
-    )
-    found = gradients(given, x.detach(), memory.detach(), *directions)
-    for name, gradient in expected.items():
-        got = found[name]
-        if got is None and not gradient.any():
-            continue
+x, memory = (torch.tensor(rng.normal(size=(2, n, 12))) for n in (4, 5))
+steps = torch.tensor(rng.normal(size=(5, 144)))
+for place, name, shape in ((0, "output", (2, 4, 12)), (1, "cross_weights", (2, 3, 4, 5))):
+    with check(f"through {name}", points=0.75):
+        found, by_calls, each = slopes(x, memory, steps, place, torch.tensor(rng.normal(size=shape)))
         message = (
-            f"The gradient that comes back through {which} to {name}, compared with torch's "
-            "decoder layer. Gradients should flow through both results, to x, to memory and to "
-            "every parameter. Where the results are right: is something detached?"
+            f"A gradient should flow through {name} to x, to memory and to every parameter: what it says "
+            "of a small step is compared with two calls. Check first: is something detached?"
         )
-        assert_close(
-            got,
-            gradient,
-            message,
-            name="the gradient",
-            rtol=1e-6,
-            atol=1e-8,
-            against="from torch's decoder layer",
-        )
+        assert_equal([abs(one) > 1e-9 for one in each], [True, True], message, name="'it reaches x' and 'memory'")
+        assert_close(found, by_calls, message, name="the slope", rtol=1e-4, atol=1e-7, against="by two calls")
+checks_passed("DecoderBlock")
 ### END HIDDEN TESTS
 
 
-# %% check="DecoderBlock_inputs" points=1
-# Hidden checks of DecoderBlock: the arguments keep their values; the same input, the same output.
+# %% check="DecoderBlock_inputs" points=0.5 card=["There is no dropout", "Arguments are not changed"]
+# Hidden checks of DecoderBlock: the arguments keep their values; no dropout in training mode.
 ### SIDE CONDITION: counts once another check of DecoderBlock passes.
 ### BEGIN HIDDEN TESTS
 @probe
-def arguments_after(x, memory, self_mask, memory_mask):
-    block = DecoderBlock(12, 3, 7)
+def arguments_after(*arguments):
     with torch.no_grad():
-        block(x, memory, self_mask, memory_mask)
-    return x, memory, self_mask, memory_mask
+        DecoderBlock(12, 3, 7).double()(*arguments)
+    return arguments
 
 
 @probe
-def twice(x, memory):
-    block = DecoderBlock(12, 3, 7)
+def in_both_modes(*arguments):
     with torch.no_grad():
-        first = block(x, memory)[0]
-        try:  # calls with other lengths and with masks in between
-            seen = torch.ones(3, 3, dtype=torch.bool).tril()
-            block(x[:, :1], memory)
-            block(x[:, :3], memory[:, :2], seen, seen[:, 1:] | True)
-            block(1 - x, 1 - memory)
-        except Exception as error:
-            return first, f"{type(error).__name__}, in a call with other lengths"
-        return first, block(x, memory)[0]
-
-
-@probe
-def with_new_parameters(x, memory):
-    """What one block gives after it has got the parameters of another, and what the other gives."""
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        block, other = DecoderBlock(12, 3, 7), DecoderBlock(12, 3, 7)
-    with torch.no_grad():
-        block(x, memory)
-        block.load_state_dict(other.state_dict())
-        changed = block(x, memory)[0]
-    return changed, other(x, memory)[0].detach()
+        block = DecoderBlock(12, 3, 7).double()
+        return [block.train(mode)(*(one.clone() for one in arguments))[0] for mode in (True, False)]
 
 
 rng = check_rng()
-x = torch.tensor(rng.normal(size=(2, 4, 12)), dtype=torch.float32)
-memory = torch.tensor(rng.normal(size=(2, 5, 12)), dtype=torch.float32)
-self_mask = torch.tensor(rng.random((2, 4, 4)) < 0.7)
-memory_mask = torch.tensor(rng.random((2, 1, 5)) < 0.7)
-self_mask[..., 0] = memory_mask[..., 0] = True
-given = (x, memory, self_mask, memory_mask)
-after = arguments_after(*(argument.clone() for argument in given))
-for name, before, now in zip(
-    ("x", "memory", "self_mask", "memory_mask"), given, after, strict=True
-):
-    assert_equal(now, before, f"{name} should be as before after the call.", name=name)
-first, second = twice(x, memory)
-message = (
-    "Two calls of one block, with the same x and memory and no masks, should give exactly the same "
-    "output. In between it is called with fewer positions, with masks and without, with another x "
-    "and another memory: nothing of one call, no length, no mask, no memory, should stay for the "
-    "next."
-)
-stopped = second if isinstance(second, str) else "nothing"
-assert_equal(stopped, "nothing", message, name="the error")
-assert_equal(second, first, message, against="in the first call")
-changed, other = with_new_parameters(x, memory)
-message = (
-    "A block that was called before gets the parameters of another block, by load_state_dict. For "
-    "the same x and memory it should then give the output that the other block gives."
-)
-assert_close(changed, other, message, name="output", against="from the other block")
+x, memory = (torch.tensor(rng.normal(size=(2, n, 12))) for n in (4, 5))
+self_mask, memory_mask = (torch.tensor(rng.random((2, 4, n)) < 0.9) for n in (4, 5))
+assert_unchanged(arguments_after, x=x, memory=memory, self_mask=self_mask, memory_mask=memory_mask)
+trained, evaluated = in_both_modes(x, memory)
+message = "block.train() should give what block.eval() gives: there is no dropout."
+assert_close(trained, evaluated, message, name="output", against="in evaluation mode")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1652,433 +909,165 @@ def greedy_decode(step, start_id, end_id, max_len):
     ### END SOLUTION
 
 
-# %% check="greedy_decode" points=3
-# A "model" that knows one sentence by heart. 0 is <start>, 1 is <end>.
+# %% check="greedy_decode" points=3 card=["always taking the token with the largest logit", "a NumPy array or a torch tensor", "It begins with `start_id` and holds all tokens so far, oldest first", "start and end are not counted", "After that `step` is not called again", "Returns a list of Python ints"]
+# A "model" that knows by heart: el gato negro duerme <end> la vaca. 0 is <start>, 1 is <end>.
 @probe
-def write(script, max_len, kind):
-    """What greedy_decode returns, and the prefixes that it showed to the model."""
-    prefixes = []
+def write(max_len, kinds):
+    for kind in kinds:  # the first that greedy_decode takes
+        prefixes = []
 
-    def step(prefix):
-        prefixes.append(list(prefix))
-        if len(prefixes) > 100:
-            raise RuntimeError("the model was asked 100 times, and the text never ends")
-        token = script[min(max(len(prefix) - 1, 0), len(script) - 1)]
-        logits = -2.0 - 0.1 * np.arange(8)
-        logits[token] = -1.0  # the largest, although it is negative
-        if kind == "whole numbers":
-            return torch.tensor((10 * logits).round()).long()
-        return torch.tensor(logits) if kind == "torch" else logits
+        def step(prefix, kind=kind, prefixes=prefixes):
+            prefixes.append(list(prefix))
+            assert len(prefixes) < 50, "the model was asked 50 times, and the text never ends"
+            word = np.arange(8) == [2, 3, 4, 5, 1, 6, 7][min(len(prefix) - 1, 6)]
+            logits = np.where(word, -1.0, -2.0 - 0.1 * np.arange(8))  # all are negative
+            return torch.tensor(logits) if kind == "torch" else logits
 
-    if kind == "any":  # that one of the two is refused has a check of its own
         try:
             return greedy_decode(step, 0, 1, max_len), prefixes
         except (AttributeError, TypeError):
-            prefixes, kind = [], "torch"
-    return greedy_decode(step, 0, 1, max_len), prefixes
+            if kind == kinds[-1]:
+                raise
+def bare(found):  # start, end, and the kind of the result have a check of their own
+    return [int(token) for token in found if token not in (0, 1)] if np.ndim(found) == 1 else found
 
-
-def bare(found, *ends):
-    """The tokens alone: start and end, and what kind of list holds them, have their own checks."""
-    if not isinstance(found, (list, tuple, np.ndarray, torch.Tensor)):
-        return found
-    numbers = np.asarray(found)
-    if numbers.ndim != 1 or (len(numbers) and numbers.dtype.kind not in "iu"):
-        return found
-    return [int(token) for token in numbers if int(token) not in ends]
-
-
-vocabulary = ["<start>", "<end>", "el", "gato", "negro", "duerme", "la", "vaca"]
-script = [2, 3, 4, 5, 1, 6, 7]  # el gato negro duerme <end> la vaca
-with check("the words, up to <end>", points=0.5):
-    written, prefixes = write(script, 10, "any")
-    assert_equal(
-        bare(written, 0, 1),
-        [2, 3, 4, 5],
-        "The model says: el gato negro duerme <end>. The text stops at the first <end>. Check "
-        "first: is the LARGEST logit taken?",
-        name="the tokens, without start and end,",
-    )
-with check("the words as a list of Python ints, without start and end", points=0.5):
-    written, prefixes = write(script, 10, "any")
-    assert_equal(
-        written,
-        [2, 3, 4, 5],
-        "The model says: el gato negro duerme <end>. The result should be the list [2, 3, 4, 5] of "
-        "Python ints, without start and end token.",
-    )
-with check("logits from NumPy, and from torch", points=0.25):
-    for kind in ("numpy", "torch"):
-        written, prefixes = write(script, 10, kind)
-        assert_equal(
-            bare(written, 0, 1),
-            [2, 3, 4, 5],
-            "The model says: el gato negro duerme <end>. The text stops at the first <end> "
-            f"(logits from {kind}).",
-            name="the tokens, without start and end,",
-        )
-with check("logits from torch: whole numbers as floating ones", points=0.25):
-    written, prefixes = write(script, 10, "torch")
-    by_floats = bare(written, 0, 1)
-    tokens = by_floats if isinstance(by_floats, list) else []
-    varied = len({token for token in tokens if isinstance(token, int)}) > 1
-    varied = varied and isinstance(prefixes, list) and len(prefixes) > 1
-    message = "The model says four words (logits from torch): they should be asked for and written."
-    assert_equal(varied, True, message, name="'there are several words'")
-    assert_equal(
-        bare(write(script, 10, "whole numbers")[0], 0, 1),
-        by_floats,
-        "Logits may be whole numbers: here ten times the floating ones, as a torch tensor. The "
-        "text should be the one that your function writes with the floating ones.",
-        name="the tokens, without start and end,",
-        against="with the floating ones",
-    )
-with check("what the model is shown", points=1):
-    written, prefixes = write(script, 10, "any")
-    assert_equal(
-        [prefix for i, prefix in enumerate(prefixes) if i == 0 or prefix != prefixes[i - 1]],
-        [[0], [0, 2], [0, 2, 3], [0, 2, 3, 4], [0, 2, 3, 4, 5]],
-        "Each prefix begins with start_id and holds everything written so far, oldest first, as "
-        "Python ints. After <end> the model is not asked again. (The same prefix twice in a row "
-        "counts once here.)",
-        name="the list of prefixes",
-    )
-limits = ((3, [2, 3, 4]), (1, [2]), (0, []))
+either, knows = ("numpy", "torch"), "The model says: el gato negro duerme <end>, [2, 3, 4, 5, 1]."
+with check("the words, up to <end>", points=0.75):
+    assert_equal(bare(write(10, either)[0]), [2, 3, 4, 5], f"{knows} Is the LARGEST logit taken?", name="the words")
+with check("a list of Python ints, without start and end", points=0.75):
+    assert_equal(write(10, either)[0], [2, 3, 4, 5], f"{knows} A list is asked for, of ints, without start and end.")
+for kind in either:
+    with check(f"logits from {kind}", points=0.25):
+        assert_equal(bare(write(10, (kind,))[0]), [2, 3, 4, 5], f"{knows} The logits are from {kind}.", name="the words")
+with check("what the model is shown", points=0.5):
+    message = "Each prefix holds start_id and all tokens so far; after <end> the model is not asked again."
+    assert_equal(write(10, either)[1], [[0], [0, 2], [0, 2, 3], [0, 2, 3, 4], [0, 2, 3, 4, 5]], message, name="the prefixes")
 with check("max_len: what is written", points=0.25):
-    for max_len, expected in limits:
-        written, prefixes = write(script, max_len, "any")
-        message = (
-            f"The model says: el gato negro duerme <end>. With max_len = {max_len} the first "
-            f"{max_len} of these tokens should be written: start and end are not counted."
-        )
-        assert_equal(bare(written, 0, 1), expected, message)
-with check("max_len: the longest prefix that the model sees", points=0.25, side=True):
-    for max_len, _ in limits:
-        written, prefixes = write(script, max_len, "any")
-        assert_equal(
-            max([len(prefix) for prefix in prefixes], default=0),
-            max_len,
-            f"With max_len = {max_len}, the longest prefix that the model sees should have "
-            f"{max_len} tokens, the start token counted. When no more tokens are wanted, as with "
-            "max_len = 0, it is not asked.",
-            name="the length of the longest prefix",
-        )
+    message = f"{knows} With max_len 3, 1 and 0 the first 3, 1 and 0 words are written."
+    assert_equal([bare(write(n, either)[0]) for n in (3, 1, 0)], [[2, 3, 4], [2], []], message, name="the words")
+with check("max_len: how often the model is asked", points=0.25, side=True):
+    message = "With max_len 3, 1 and 0 the model should be asked 3 times, once and never."
+    assert_equal([len(write(n, either)[1]) for n in (3, 1, 0)], [3, 1, 0], message, name="how often")
 checks_passed("greedy_decode")
 
 
-# %% check="greedy_decode_models" points=2
-# Hidden checks of greedy_decode: random models that read the whole prefix, NumPy and torch.
+# %% check="greedy_decode_texts" points=3 card=["holds all tokens so far", "An `end_id` that is no token of the vocabulary, such as -1, is never said", "how many tokens may be generated", "that is not `end_id`, was generated: it stays"]
+# Hidden checks of greedy_decode: other texts, other ids of start and end, a text cut at max_len.
 ### BEGIN HIDDEN TESTS
 @probe
-def write(table, start_id, end_id, max_len, kind):
-    asked = []
+def write(script, max_len, start_id, end_id):
+    """What greedy_decode returns for a model that says a script, and how often it is asked."""
+    for kind in ("numpy", "torch"):  # that one of the two is refused has a check of its own
+        asked = []
 
-    def step(prefix):
-        asked.append(None)
-        if len(asked) > 200:
-            raise RuntimeError("the model was asked 200 times, and the text never ends")
-        place = sum((i + 1) * int(token) for i, token in enumerate(prefix)) % len(table)
-        return torch.tensor(table[place]) if kind == "torch" else table[place].copy()
+        def step(prefix, kind=kind, asked=asked):
+            asked.append(None)
+            if len(asked) > 50:
+                raise RuntimeError("the model was asked 50 times, and the text never ends")
+            logits = np.zeros(20)
+            right = [int(token) for token in prefix[1:]] == script[: len(prefix) - 1]
+            logits[script[min(len(prefix) - 1, len(script) - 1) if right else 0]] = 1.0
+            return torch.tensor(logits) if kind == "torch" else logits
 
-    if kind == "any":  # that one of the two is refused has a check of its own
         try:
-            return greedy_decode(step, start_id, end_id, max_len)
+            return greedy_decode(step, start_id, end_id, max_len), len(asked)
         except (AttributeError, TypeError):
-            asked, kind = [], "torch"
-    return greedy_decode(step, start_id, end_id, max_len)
-
-
-def by_hand(table, start_id, end_id, max_len):
-    text = [start_id]
-    for _ in range(max_len):
-        place = sum((i + 1) * token for i, token in enumerate(text)) % len(table)
-        best = int(np.argsort(table[place])[-1])
-        if best == end_id:
-            break
-        text.append(best)
-    return text[1:]
+            if kind == "torch":
+                raise
 
 
 def bare(found, *ends):
-    """The tokens alone: start and end, and what kind of list holds them, have their own checks."""
-    if not isinstance(found, (list, tuple, np.ndarray, torch.Tensor)):
-        return found
-    numbers = np.asarray(found)
-    if numbers.ndim != 1 or (len(numbers) and numbers.dtype.kind not in "iu"):
-        return found
-    return [int(token) for token in numbers if int(token) not in ends]
+    """The tokens alone: start, end, and the kind of the result have a check of their own."""
+    return [int(token) for token in found if token not in ends] if np.ndim(found) == 1 else found
 
 
-rng = check_rng()
-cases = []
-for start_id, end_id, kind, dtype in (
-    (0, 1, "numpy", np.float64),
-    (1, 0, "torch", np.float64),
-    (12, 7, "numpy", np.float32),
-    (5, 12, "torch", np.float32),
+text = check_rng().permutation(np.arange(1, 18))[:6].tolist()
+for title, points, script, max_len, start_id, end_id, expected, asked in (
+    ("a text that ends", 0.75, [*text, 19], 9, 18, 19, text, 7),
+    ("a text of max_len tokens", 0.5, [*text, 19], 6, 18, 19, text, 6),
+    ("a text that is cut at max_len", 0.5, text, 4, 18, 19, text[:4], 4),
+    ("an empty text", 0.25, [19], 5, 18, 19, [], 1),
+    ("words that come twice, and word 0", 0.25, [3, 3, 0, 5, 0, 19], 9, 18, 19, [3, 3, 0, 5, 0], 6),
+    ("an end_id of 0", 0.25, [*text, 0, 4], 9, 18, 0, text, 7),
+    ("an end_id that is no token", 0.25, [3, 19, 5, 0, 7, 19], 6, 18, -1, [3, 19, 5, 0, 7, 19], 6),
+    ("the start token, said by the model", 0.25, [3, 18, 5, 19], 9, 18, 19, [3, 18, 5], 4),
 ):
-    for max_len in (0, 1, 9, 30):
-        table = rng.normal(size=(97, 13)).astype(dtype)  # logits of order 1, of both signs
-        table[:, start_id] = table.min() - 1.0  # no model writes the start token
-        table[:, end_id] -= 1.5
-        message = (
-            f"start_id {start_id}, end_id {end_id}, max_len {max_len}: each token is the one with "
-            "the largest logit, given the whole prefix, until end_id or max_len. Every other token "
-            "is an ordinary one, 0 too, and may come twice."
-        )
-        cases.append(((table, start_id, end_id, max_len), kind, message))
-with check("the tokens", points=1):
-    for case, _, message in cases:
-        found = bare(write(*case, "any"), *case[1:3])
-        assert_equal(found, by_hand(*case), message, name="the tokens, without start and end,")
-    for vocabulary, max_len in ((13, 9), (3, 5), (1030, 33), (65, 65)):
-        table = rng.normal(size=(97, vocabulary))
-        table[:, 2] = table.min() - 1.0  # no model writes the start token
-        table[:, 1] -= 4.0
-        case = table, 2, 1, max_len
-        message = (
-            f"start_id 2, end_id 1, max_len {max_len}, a vocabulary of {vocabulary} tokens: each "
-            "token is the one with the largest logit, given the whole prefix, until end_id or "
-            "max_len."
-        )
-        found = bare(write(*case, "any"), 2, 1)
-        assert_equal(found, by_hand(*case), message, name="the tokens, without start and end,")
-with check("logits from NumPy, and from torch", points=0.25):
-    for case, kind, message in cases:
-        found = bare(write(*case, kind), *case[1:3])
-        name = "the tokens, without start and end,"
-        assert_equal(found, by_hand(*case), f"Logits from {kind}, {message}", name=name)
-with check("a list of ints, one for each word said, without start and end", points=0.75):
-    for case, *_ in cases:
-        found = write(*case, "any")
-        expected = by_hand(*case)
-        of_list = (
-            f"start_id {case[1]}, end_id {case[2]}, max_len {case[3]}: the result should be a list of Python ints, one for each token that the model says, "
-            "without start and end token."
-        )
-        sequence = hasattr(found, "__len__") and getattr(found, "ndim", 1) > 0
-        assert_equal(sequence, True, of_list, name="'the result has a length'")
-        assert_equal(len(found), len(expected), of_list, name="the length")
-        assert_equal([type(one).__name__ for one in found], ["int"] * len(expected), of_list)
-        ends = [token for token in found if token in case[1:3]]
-        assert_equal(ends, [], of_list, name="start and end in the result")
+    with check(title, points=points):
+        found, calls = write(script, max_len, start_id, end_id)
+        message = f"The model says {script}; max_len {max_len}, start_id {start_id}, end_id {end_id}."
+        tokens = bare(found, *({start_id, end_id} - set(expected)))
+        if start_id in expected and tokens[:1] == [start_id]:
+            tokens = tokens[1:]  # the one that begins the prefix has a check of its own
+        assert_equal(tokens, expected, message, name="the words")
+        assert_equal(calls, asked, f"{message} It should be asked {asked} times.", name="how often it is asked")
 checks_passed("greedy_decode")
 ### END HIDDEN TESTS
 
 
-# %% check="greedy_decode_length" points=1
-# Hidden checks of greedy_decode: a model that never ends, one that ends at once, ends just in time.
-### BEGIN HIDDEN TESTS
-@probe
-def write(script, max_len, start_id, end_id, vocabulary=20):
-    lengths = [0]
-
-    def step(prefix):
-        lengths.append(len(prefix))
-        if len(lengths) > 100:
-            raise RuntimeError("the model was asked 100 times, and the text never ends")
-        logits = np.zeros(vocabulary)
-        logits[script[min(max(len(prefix) - 1, 0), len(script) - 1)]] = 1.0
-        return torch.tensor(logits) if kind == "torch" else logits
-
-    kind = "numpy"
-    try:
-        return greedy_decode(step, start_id, end_id, max_len), max(lengths)
-    except (AttributeError, TypeError):  # that one kind is refused has a check of its own
-        lengths, kind = [0], "torch"
-    return greedy_decode(step, start_id, end_id, max_len), max(lengths)
-
-
-def bare(found, *ends):
-    """The tokens alone: start and end, and what kind of list holds them, have their own checks."""
-    if not isinstance(found, (list, tuple, np.ndarray, torch.Tensor)):
-        return found
-    numbers = np.asarray(found)
-    if numbers.ndim != 1 or (len(numbers) and numbers.dtype.kind not in "iu"):
-        return found
-    return [int(token) for token in numbers if int(token) not in ends]
-
-
-rng = check_rng()
-text = rng.integers(0, 18, size=12).tolist()
-for script, max_len, expected, longest, start_id in (
-    (text, 7, text[:7], 7, 18),
-    (text, 12, text, 12, 18),
-    ([19], 5, [], 1, 18),
-    ([*text[:4], 19], 4, text[:4], 4, 18),  # the end would come next, but nothing more is asked for
-    ([*text[:4], 19], 5, text[:4], 5, 18),
-    ([*text[:4], 19], 3, text[:3], 3, 18),
-    ([3, 3, 3, 3, 19], 9, [3, 3, 3, 3], 5, 18),
-    ([0, 0, 5, 0, 19], 9, [0, 0, 5, 0], 5, 18),
-    ([3, 18, 5, 19], 9, [3, 18, 5], 4, 18),  # 18 begins every prefix; said later, it is a word
-    (text, 0, [], 0, 18),
-    ([*text[:4], 19], 9, text[:4], 5, 19),  # one token for both: the model has not said the first
-):
-    found, most = write(script, max_len, start_id, 19)
-    message = (
-        f"A model that says {script}, with max_len {max_len}, start {start_id} and end 19. The "
-        "text should be what it says, when it is given the whole prefix each time. A text ends at "
-        "max_len, or where the model says end_id, and nowhere else."
-    )
-    name, tokens = "the tokens, without start and end,", bare(found, 18, 19)
-    if start_id != 19 and start_id in script:
-        message += (
-            f" {start_id}, the start token, may be said as well: what the model says itself stays "
-            "in the text, and 5 comes after it."
-        )
-        name, tokens = "the text without the first start and the end", bare(found, 19)
-        if isinstance(tokens, list) and tokens[:1] == [start_id]:
-            tokens = tokens[1:]  # the start that begins the prefix: it has its own check
-    assert_equal(tokens, expected, message, name=name)
-    message += f" The longest prefix that it is given should have {longest} tokens (0: not asked)."
-    assert_equal(most, longest, message, name="the length of the longest prefix")
-text = [*rng.integers(260, 390, size=70).tolist(), 0, 256, 257]
-message = (
-    "A model with a vocabulary of 400 tokens that says 73 tokens, most of them above 256, and then "
-    "end_id = 399, with max_len 200: all 73 should be written, and nothing after them."
-)
-found, most = write([*text, 399], 200, 398, 399, 400)
-assert_equal(bare(found, 398, 399), text, message, name="the tokens, without start and end,")
-assert_equal(most, 74, message, name="the length of the longest prefix")
-for text in ([3, 5], [], [7]):
-    found, most = write([*text, 0, 4], 9, 18, 0)
-    message = (
-        f"A model that says {[*text, 0, 4]}, with max_len 9, start 18 and end_id = 0: end_id may be "
-        f"any token, 0 too. The text should be {text}, and the longest prefix that the model is given "
-        f"should have {len(text) + 1} tokens. Check first: is an end_id of 0 taken for none?"
-    )
-    assert_equal(bare(found, 18, 0), text, message, name="the tokens, without start and end,")
-    assert_equal(most, len(text) + 1, message, name="the length of the longest prefix")
-
-
-@probe
-def never_ended(script, end_id):
-    def step(prefix):
-        logits = np.zeros(20)
-        logits[script[min(max(len(prefix) - 1, 0), len(script) - 1)]] = 1.0
-        return torch.tensor(logits) if kind == "torch" else logits
-
-    kind = "numpy"
-    try:
-        try:
-            return greedy_decode(step, 18, end_id, len(script))
-        except (AttributeError, TypeError):
-            kind = "torch"
-        return greedy_decode(step, 18, end_id, len(script))
-    except NotImplementedError:
-        raise
-    except Exception as error:
-        return type(error).__name__
-
-
-for end_id in (-1, 20):
-    text = [3, 19, 5, 0, 7, 19]
-    message = (
-        f"A model with a vocabulary of 20 tokens that says {text}, with max_len 6, start 18 and "
-        f"end_id = {end_id}, which is no token: all six should be written. Check first: is end_id "
-        "taken as an index? At -1 stands the last logit."
-    )
-    found = bare(never_ended(text, end_id), 18)
-    assert_equal(found, text, message, name="the tokens, without the start,")
-### END HIDDEN TESTS
-
-
-# %% check="greedy_decode_python_ints" points=1
+# %% check="greedy_decode_kinds" points=1 card=["`prefix` is a list of Python ints", "Returns a list of Python ints"]
 # Hidden checks of greedy_decode: Python ints in the prefix and in the result.
 ### BEGIN HIDDEN TESTS
 @probe
-def kinds(table, kind):
-    seen = []
+def kinds(script):
+    """The types in the last prefix and in the result."""
+    for kind in ("numpy", "torch"):
+        seen = [[]]
 
-    def step(prefix):
-        seen.append([type(prefix).__name__, *(type(token).__name__ for token in prefix)])
-        if len(seen) > 100:
-            raise RuntimeError("the model was asked 100 times, and the text never ends")
-        row = table[(len(prefix) - 1) % len(table)]
-        return row.copy() if kind == "numpy" else torch.tensor(row)
+        def step(prefix, kind=kind, seen=seen):
+            seen.append([type(prefix).__name__, *(type(token).__name__ for token in prefix)])
+            logits = np.zeros(12)
+            logits[script[min(len(prefix) - 1, len(script) - 1)]] = 1.0
+            return torch.tensor(logits) if kind == "torch" else logits
 
-    try:
-        result = greedy_decode(step, 10, 11, 4)
-    except (AttributeError, TypeError, ValueError):  # that a kind is refused has its own check
-        seen, kind = [], "torch" if kind == "numpy" else "numpy"
-        result = greedy_decode(step, 10, 11, 4)
-    items = result if hasattr(result, "__iter__") and getattr(result, "ndim", 1) else []
-    kinds_of_items = [type(token).__name__ for token in items]
-    return [type(result).__name__, *kinds_of_items], seen[-1] if seen else ["nothing shown"]
+        try:
+            found = greedy_decode(step, 10, 11, 9)
+        except (AttributeError, TypeError):
+            if kind == "torch":
+                raise
+            continue
+        items = found if hasattr(found, "__iter__") else []
+        return {"prefix": seen[-1], "result": [type(found).__name__, *(type(one).__name__ for one in items)]}
 
 
-rng = check_rng()
-table = rng.normal(size=(5, 12))
-table[:, 10:] = table.min() - 1.0  # neither start nor end is ever said
-for kind in ("numpy", "torch"):
-    result, prefix = kinds(table, kind)
-    message = (
-        f"Logits from {kind}, max_len 4: the prefix that step gets, and the result, should be "
-        "lists of Python ints. Check first: NumPy's integers and tensors are other kinds."
-    )
-    prefix, result = ([kind, *sorted(set(items))] for kind, *items in (prefix, result))
-    assert_equal(prefix, ["list", "int"], message, name="prefix: its type, its items' types")
-    assert_equal(result, ["list", "int"], message, name="result: its type, its items' types")
+script = [*check_rng().integers(0, 10, size=4).tolist(), 11]
+for name, count in (("prefix", 5), ("result", 4)):
+    with check(f"the {name}", points=0.5):
+        message = (
+            f"Four words and the end: the last {name} should be a list of {count} Python ints. NumPy's "
+            "integers and tensors are other kinds."
+        )
+        assert_equal(kinds(script)[name], ["list", *["int"] * count], message, name="the types")
+checks_passed("greedy_decode")
 ### END HIDDEN TESTS
 
 
-# %% check="greedy_decode_logits" points=1
-# Hidden checks of greedy_decode: large, close and integer logits; logits that stay as they are.
+# %% check="greedy_decode_logits" points=1 card=["floating or integer", "always taking the token with the largest logit", "Arguments are not changed"]
+# Hidden checks of greedy_decode: integer and large logits; logits that stay as they are.
 ### BEGIN HIDDEN TESTS
 @probe
 def write(table, kind):
-    asked = []
-
     def step(prefix):
-        asked.append(None)
-        if len(asked) > 100:
-            raise RuntimeError("the model was asked 100 times, and the text never ends")
-        row = table[min(max(len(prefix) - 1, 0), len(table) - 1)]
+        row = table[min(len(prefix) - 1, len(table) - 1)]
         return row if kind == "numpy" else torch.from_numpy(row)
 
     return greedy_decode(step, 10, 11, 6), table
 
 
-def bare(found, *ends):
-    """The tokens alone: start and end, and what kind of list holds them, have their own checks."""
-    if not isinstance(found, (list, tuple, np.ndarray, torch.Tensor)):
-        return found
-    numbers = np.asarray(found)
-    if numbers.ndim != 1 or (len(numbers) and numbers.dtype.kind not in "iu"):
-        return found
-    return [int(token) for token in numbers if int(token) not in ends]
-
-
-rng = check_rng()
-order = np.stack([rng.permutation(12) for _ in range(6)])  # every row: 0 to 11 in some order
+order = check_rng().permuted(np.tile(np.arange(12), (6, 1)), axis=1)  # every row: 0 to 11 in some order
 order[:, 10:] = -5
-
-
-def compare(kind):
-    """Six tokens with those of the largest logits."""
-    for what, table in (
-        ("integer logits", order),
-        ("logits of order 1e4", 1e4 + 500.0 * order),
-        ("logits of order -1e4", -1e4 + 500.0 * order),
-        ("logits of order -1e10", -1e10 + 500.0 * order),
-        ("logits that differ by 1e-3", 1e-3 * order),
-        ("logits near 1 that differ by 1e-9, in float64", 1.0 + 1e-9 * order),
-    ):
-        found, after = write(table.copy(), kind)
-        expected = np.argsort(table, axis=1)[:, -1].tolist()
-        message = (
-            f"{what} ({kind}), max_len 6: each of the 6 tokens should be the one with the largest "
-            "logit. Check first: are the logits compared as they are, without rounding or overflow?"
-        )
-        assert_equal(bare(found, 10, 11), expected, message)
-        message = f"{what} ({kind}): the model's logits should be as before after the call."
-        assert_equal(after, table, message, name="logits")
-
-
-with check("from NumPy: whole, large, close logits, which stay as they are", points=0.5):
-    compare("numpy")
-with check("from torch: whole, large, close logits, which stay as they are", points=0.5):
-    compare("torch")
+for kind in ("numpy", "torch"):
+    with check(f"from {kind}: whole numbers, numbers that are large or close", points=0.5):
+        for what, table in (
+            ("whole numbers", order),
+            ("near 10,000", 1e4 + 500.0 * order),
+            ("near -10,000", -1e4 + 500.0 * order),
+            ("0.001 apart", 1e-3 * order),
+        ):
+            found, after = write(table.copy(), kind)
+            message = f"Logits from {kind}, {what}: each token should be that of the largest logit."
+            tokens = [int(token) for token in found if token not in (10, 11)] if np.ndim(found) == 1 else found
+            assert_equal(tokens, table.argmax(axis=1).tolist(), message, name="the words")
+            assert_equal(after, table, "The model's logits should be as before.", name="the logits")
 checks_passed("greedy_decode")
 ### END HIDDEN TESTS
 
@@ -2258,7 +1247,7 @@ def mended_batch(run, sentences):
     ### END SOLUTION
 
 
-# %% check="mended_batch" points=2
+# %% check="mended_batch" points=2 card=["text `i` belongs to sentence `i`", "Call it once, with the sentences sorted by length, the shortest first", "A sentence may stand there twice. The list stays as it is", "Returns the list of texts"]
 @probe
 def translated(sentences):
     """What comes back from a translator that writes in capitals, and what it was given."""
@@ -2268,153 +1257,48 @@ def translated(sentences):
         calls.append([list(words) for words in batch])
         return [" ".join(words).upper() for words in batch]
 
-    given = [list(words) for words in sentences]
-    found = mended_batch(run, given)
-    return list(found) if isinstance(found, (list, tuple)) else found, calls, given
-
-
-@probe
-def kind_of(sentences):
-    return type(mended_batch(lambda batch: [" ".join(words) for words in batch], sentences)).__name__
+    return mended_batch(run, sentences), calls, sentences
 
 
 four = [["a", "cow", "is", "up"], ["an", "old", "ox", "is", "up"], ["elephants", "sleep"], ["dogs"]]
 five = [["a", "cat"], ["dogs"], ["a", "cow"], ["a", "cat"], ["cats"]]  # one stands there twice
-with check("each text at its sentence", points=0.75):
-    assert_equal(
-        translated(four)[0],
-        ["A COW IS UP", "AN OLD OX IS UP", "ELEPHANTS SLEEP", "DOGS"],
-        "Text i of the result should belong to sentence i. The sentences have 4, 5, 2 and 1 words. "
-        "Sorted they go to run as 3, 2, 0, 1; the text at place p belongs to the sentence that was "
-        "put there.",
-        name="the texts",
-    )
-with check("equal lengths, equal sentences; the result is a list", points=0.25):
-    assert_equal(
-        translated(five)[0],
-        ["A CAT", "DOGS", "A COW", "A CAT", "CATS"],
-        "Text i should belong to sentence i, also where sentences have one length, and where one "
-        "stands there twice.",
-        name="the texts",
-    )
-    message = "The result should be a list, with one text for each of the five sentences."
-    assert_equal(kind_of(five), "list", message, name="its kind")
+for title, points, sentences in (("each text at its sentence", 0.75, four), ("equal lengths, equal sentences", 0.25, five)):
+    with check(title, points=points):
+        expected = [" ".join(words).upper() for words in sentences]
+        lengths = [len(words) for words in sentences]
+        message = f"Sentences of {lengths} words: text i of the result, a list, should belong to sentence i."
+        assert_equal(translated(sentences)[0], expected, message, name="the texts")
 with check("one call, every sentence, the shortest first; the list stays", points=1, side=True):
-    _, calls, after = translated(four)
-    lengths = [[len(words) for words in batch] for batch in calls]
-    message = (
-        "run should be called once, with the sentences sorted by length, which is their number of "
-        "words."
-    )
-    assert_equal(lengths, [[1, 2, 4, 5]], message, name="the lengths that run was given, by call")
-    lengths = [[len(words) for words in batch] for batch in translated(five)[1]]
-    message = "run should get every sentence; one that stands there twice goes to it twice."
-    name = "the lengths that run was given, by call"
-    assert_equal(lengths, [[1, 1, 2, 2, 2]], message, name=name)
-    long = [["word"] * length for length in (12, 100, 3, 10, 1, 25, 2, 10)]
-    lengths = [[len(words) for words in batch] for batch in translated(long)[1]]
-    message = "Eight sentences, of 12, 100, 3, 10, 1, 25, 2 and 10 words: run gets the shortest first."
-    assert_equal(lengths, [[1, 2, 3, 10, 10, 12, 25, 100]], message, name=name)
-    message = "sentences, and the lists in it, should be as before after the call."
-    assert_equal(after, four, message, name="sentences")
+    for sentences, expected in ((four, [[1, 2, 4, 5]]), (five, [[1, 1, 2, 2, 2]])):
+        _, calls, after = translated([list(words) for words in sentences])
+        found = [[len(words) for words in batch] for batch in calls]
+        message = "run should be called once, with all sentences, sorted by their number of words."
+        assert_equal(found, expected, message, name="the lengths that run was given, by call")
+        assert_equal(after, sentences, "sentences should be as before after the call.", name="sentences")
 checks_passed("mended_batch")
 
 
-# %% check="mended_batch_orders" points=1
-# Hidden checks of mended_batch: many orders of lengths, one sentence, texts that are lists of words.
+# %% check="mended_batch_orders" points=1 card=["text `i` belongs to sentence `i`", "a list of lists of words"]
+# Hidden checks of mended_batch: other orders of lengths, one sentence, texts that are lists of words.
 ### BEGIN HIDDEN TESTS
 @probe
-def translated(sentences, kind):
+def translated(sentences, as_lists):
     def run(batch):
-        if kind == "empty":  # this translator has no word for birds, and none for cows
-            batch = [[word for word in words if word not in ("birds", "cows")] for words in batch]
-        return [list(words[::-1]) if kind == "lists" else "+".join(words) for words in batch]
+        return [words[::-1] if as_lists else "+".join(words) for words in batch]
 
-    try:
-        if kind == "by name":
-            found = mended_batch(run=run, sentences=sentences)
-        else:
-            found = mended_batch(run, sentences)
-    except NotImplementedError:
-        raise
-    except Exception as error:
-        return type(error).__name__, None
-    return "nothing", list(found) if isinstance(found, (list, tuple)) else found
-
-
-def texts_of(sentences, kind, message):
-    """What mended_batch returns; that it stops with an error is told with the sizes."""
-    lengths = [len(words) for words in sentences]
-    raised, found = translated([list(words) for words in sentences], kind)
-    what = f"lists of {sorted(lengths)} words" if kind == "lists" else "strings"
-    stops = f"{message} mended_batch stops with an error: run gives {len(lengths)} texts, {what}."
-    if raised != "nothing":
-        stops += f" It is a {raised}."
-    if kind == "lists" and len(set(lengths)) > 1:
-        stops += (
-            " Texts may be of different lengths, and each goes into the result as it is. Check "
-            "first: are they made an array? Its rows would have to be equally long."
-        )
-    assert_equal(raised, "nothing", stops, name="the error")
-    return found
-
-
-@probe
-def kind_of_what_run_gets(sentences):
-    kinds = []
-
-    def run(batch):
-        kinds.append(type(batch).__name__)
-        return [" ".join(words) for words in batch]
-
-    mended_batch(run, sentences)
-    return kinds
+    return mended_batch(run, sentences)
 
 
 rng = check_rng()
-for count in (1, 2, 3, 7, 20):
-    sentences = [
-        [str(word) for word in rng.integers(0, 1000, size=length)]
-        for length in rng.permutation(1 + np.arange(count) // 2)  # two of each length
-    ]
-    expected = ["+".join(words) for words in sentences]
-    message = (
-        f"Sentences of {[len(words) for words in sentences]} words: text i of the result should "
-        "belong to sentence i."
-    )
-    assert_equal(texts_of(sentences, "strings", message), expected, message, name="the texts")
-    message += " Here each text is a list of words, as in translate_batch, and as run gives it."
-    expected = [words[::-1] for words in sentences]
-    assert_equal(texts_of(sentences, "lists", message), expected, message, name="the texts")
-turned = [["dogs", "see", "cats"], ["birds"], ["cats", "see", "dogs"], ["cows", "sleep"]]
-message = (
-    "Two sentences of the same words in another order, 'dogs see cats' and 'cats see dogs': text i "
-    "of the result should belong to sentence i."
-)
-expected = ["+".join(words) for words in turned]
-assert_equal(texts_of(turned, "strings", message), expected, message, name="the texts")
-empty = [["cows", "see", "birds"], ["birds"], ["dogs", "see", "many", "cats"], ["cows", "birds"]]
-message = (
-    "A translator that leaves out birds and cows: two of its four texts are empty, ''. They are "
-    "texts as well: text i of the result should belong to sentence i, and there should be four."
-)
-expected = ["see", "", "dogs+see+many+cats", ""]
-assert_equal(texts_of(empty, "empty", message), expected, message, name="the texts")
-for lengths, kind in (
-    (rng.integers(1, 9, size=65).tolist(), "strings"),
-    ([4] * 5, "strings"),
-    ([70, 1, 33], "strings"),
-    ([3, 2, 1], "by name"),
-    ([2, 0, 1], "strings"),
-    ([], "strings"),
-):
-    sentences = [[str(word) for word in rng.integers(0, 1000, size=length)] for length in lengths]
-    message = f"Sentences of {lengths} words: text i of the result should belong to sentence i."
-    expected = ["+".join(words) for words in sentences]
-    assert_equal(texts_of(sentences, kind, message), expected, message, name="the texts")
-message = "run takes a list of sentences: what it is called with should be a list."
-kinds = sorted(set(kind_of_what_run_gets([["a", "cow"], ["dogs"], ["cats"]])))
-assert_equal(kinds, ["list"], message, name="its kind")
+for as_lists, kind, points in ((False, "strings", 0.75), (True, "lists of words", 0.25)):
+    with check(f"texts that are {kind}", points=points):
+        for count in (1, 2, 3, 7, 20):
+            lengths = rng.permutation(1 + np.arange(count) // 2)  # two of each length
+            sentences = [[str(word) for word in rng.integers(0, 1000, size=length)] for length in lengths]
+            expected = [words[::-1] if as_lists else "+".join(words) for words in sentences]
+            message = f"Sentences of {lengths.tolist()} words, texts that are {kind}: text i belongs to sentence i."
+            assert_equal(translated(sentences, as_lists), expected, message, name="the texts")
+checks_passed("mended_batch")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -2477,350 +1361,108 @@ def align(weights, source_tokens):
     ### END SOLUTION
 
 
-# %% check="align" points=2
-# Two heads, four target words, five source positions: worked out by hand.
+# %% check="align" points=2 card=["The heads are **averaged** first", "Positions compete, not words", "the first of them wins", "a NumPy array (floating or integer) or a torch tensor, also one that requires grad", "Returns a list of `n_q` strings"]
+# Five source positions, worked out by hand.
 @probe
-def words_of(weights, names):
-    """The words that align returns, as a list of Python's strings.
-
-    Where it stops at a NumPy array, of the same numbers as a tensor: the kinds have their own check.
-    """
-    try:
-        found = align(weights, list(names))
-    except (AttributeError, TypeError):
-        if torch.is_tensor(weights):
-            raise
-        found = align(torch.from_numpy(weights.copy()), list(names))
-    if isinstance(found, (list, tuple, np.ndarray)):
-        return [str(word) if isinstance(word, str) else word for word in found]
-    return found
-
-
-@probe
-def of_this_kind(weights, names):
-    """The same, of just this kind of weights."""
-    found = align(weights, list(names))
-    if isinstance(found, (list, tuple, np.ndarray)):
-        return [str(word) if isinstance(word, str) else word for word in found]
-    return found
-
-
-@probe
-def kind_of(weights, names):
-    """The type of what align returns, and of its items."""
+def words_of(weights, names, either=True):
+    """The kind of what align returns, and its words."""
     try:
         found = align(weights, names)
     except (AttributeError, TypeError):
-        found = align(torch.from_numpy(weights.copy()), names)
-    if not isinstance(found, (list, tuple, np.ndarray)):
-        return [type(found).__name__]
-    items = ["str" if isinstance(word, str) else type(word).__name__ for word in found]
-    return [type(found).__name__, *items]
-
+        if not either:
+            raise
+        found = align(torch.from_numpy(weights), names)  # that NumPy is refused costs its own check
+    words = list(found) if isinstance(found, (list, tuple, np.ndarray)) else found
+    return type(found).__name__, [str(one) if isinstance(one, str) else one for one in words]
 
 source = ["the", "cat", "sees", "the", "dog"]
-head_0 = [[0.375, 0, 0, 0.25, 0.375], [0, 0.125, 0.5, 0, 0.375]]
-head_1 = [[0, 0.125, 0.625, 0.125, 0.125], [0, 0.375, 0, 0.375, 0.25]]
-same = [[0, 0, 0.5, 0, 0.5], [0.3, 0.4, 0, 0.3, 0]]
-weights = np.array([head_0 + same, head_1 + same])
-with check("a list of strings", points=0.25):
-    kinds = kind_of(weights.copy(), list(source))
-    message = "A list is asked for, with one string for each of the four target positions."
-    name = "the kinds (of the result, then of its items)"
-    assert_equal(kinds, ["list"] + ["str"] * 4, message, name=name)
-with check("one head", points=0.5):
-    assert_equal(
-        words_of(np.array([[[0.1, 0.2, 0.4, 0, 0.3], [0.1, 0.6, 0.1, 0.1, 0.1]]]), source),
-        ["sees", "cat"],
-        "One head, two target words: for each row the source word with the largest weight, 0.4 "
-        "and 0.6.",
-    )
-    close = [[0.2, 0.2, 0.2, 0.1999, 0.2001], [0.2, 0.20002, 0.2, 0.2, 0.19998]]
-    assert_equal(
-        words_of(np.array([close]), source),
-        ["dog", "cat"],
-        "Weights that are nearly equal still have a largest one: 'dog' with 0.2001, 'cat' with "
-        "0.20002. Are they compared as they are?",
-    )
-votes = [[[0.25, 0, 0.35, 0, 0.4]], [[0.15, 0.4, 0.35, 0, 0.1]], [[0, 0.4, 0.35, 0.15, 0.1]]]
-with check("two heads, and three", points=0.5):
-    assert_equal(
-        words_of(np.array(votes), source),
-        ["sees"],
-        "Three heads, one target word. The first head has 'dog' in front, the other two have 'cat'; "
-        "averaged, 'cat' has 0.27 and 'sees' has 0.35.",
-    )
-    assert_equal(
-        words_of(weights[:, :2].copy(), source),
-        ["sees", "dog"],
-        "Averaged over the heads, row 0 has 'sees' 0.3125 and 'dog' 0.25; row 1 'dog' 0.3125, "
-        "'cat' and 'sees' 0.25.",
-    )
-with check("two heads alike: equal weights, equal words", points=0.25):
-    assert_equal(
-        words_of(weights[:, 2:].copy(), source),
-        ["sees", "cat"],
-        "Here both heads are alike. Row 0: 'sees' and 'dog' are equal, the first wins. Row 1: the "
-        "two places of 'the' have 0.3 each and do not join.",
-    )
-several = (
-    "Two heads, four target positions, with other weights in each row: there should be four words "
-    "in the result, and not all the same."
-)
-with check("torch, and whole numbers, as floating NumPy arrays", points=0.25):
-    by_numpy = of_this_kind(weights.copy(), source)
-    words = by_numpy if isinstance(by_numpy, (list, str)) else []
-    assert_equal(
-        [len(words), len({word for word in words if isinstance(word, str)}) > 1],
-        [4, True],
-        several,
-        name="how many words, and 'there are different ones'",
-    )
-    message = "A torch tensor should give the words that align gives for the same NumPy array."
-    as_torch = of_this_kind(torch.tensor(weights), source)
-    assert_equal(as_torch, by_numpy, message, against="for the NumPy array")
-    message = (
-        "An array of whole numbers, here 48 times the weights and rounded down, should give the "
-        "words that align gives for the weights."
-    )
-    whole = of_this_kind((48 * weights).astype(int), source)
-    assert_equal(whole, by_numpy, message, against="for the weights")
-with check("torch tensors: with requires_grad as without", points=0.25):
-    given = torch.tensor(weights, requires_grad=True)
-    by_torch = words_of(torch.tensor(weights), source)
-    words = by_torch if isinstance(by_torch, (list, str)) else []
-    assert_equal(
-        [len(words), len({word for word in words if isinstance(word, str)}) > 1],
-        [4, True],
-        several,
-        name="how many words, and 'there are different ones'",
-    )
-    message = (
-        "A tensor that requires grad should give the words that align gives for the same numbers "
-        "in one that does not."
-    )
-    assert_equal(words_of(given, source), by_torch, message, against="without requires_grad")
+one_head = np.array([[[1, 2, 4, 0, 3], [1, 6, 1, 1, 1]]]) / 10
+two = [[[0.375, 0, 0.125, 0.125, 0.375]], [[0, 0.125, 0.625, 0.125, 0.125]]]
+three = [[[0.25, 0, 0.35, 0, 0.4]], [[0.15, 0.4, 0.35, 0, 0.1]], [[0, 0.4, 0.35, 0.15, 0.1]]]
+for title, points, weights, expected, message in (
+    ("one head", 0.25, one_head, ["sees", "cat"], "In each row the largest weight wins, 0.4 and 0.6."),
+    ("two heads", 0.25, two, ["sees"], "The average of 'sees' is 0.375, of 'dog' 0.25."),
+    ("three heads", 0.5, three, ["sees"], "Each head has 'dog' or 'cat' in front; the average of 'sees' is 0.35."),
+    ("equal weights", 0.25, [[[0, 0, 0.5, 0, 0.5]]], ["sees"], "'sees' and 'dog' are equal: the first wins."),
+    ("equal words", 0.25, [[[0.3, 0.4, 0, 0.3, 0]]], ["cat"], "Two places of 'the' have 0.3 each and do not join."),
+):
+    with check(title, points=points):
+        assert_equal(words_of(np.array(weights), source)[1], expected, message, name="the words")
+with check("the result is a list", points=0.125, side=True):
+    assert_equal(words_of(one_head, source)[0], "list", "A list of strings is asked for.", name="its kind")
+for what, given in (
+    ("whole numbers", (10 * one_head).round().astype(int)), ("a torch tensor", torch.tensor(one_head)),
+    ("a torch tensor that requires grad", torch.tensor(one_head, requires_grad=True)),
+):
+    with check(what, points=0.125):
+        message = f"weights as {what}: in each row the largest wins."
+        assert_equal(words_of(given, source, False)[1], ["sees", "cat"], message, name="the words")
 checks_passed("align")
 
 
-# %% check="align_heads" points=2
-# Hidden checks of align: many random maps, one head and several, all kinds of arrays.
+# %% check="align_maps" points=3 card=["for each target position, the source token with the largest weight", "The heads are **averaged** first", "Positions compete, not words", "the first of them wins"]
+# Hidden checks of align: random maps, one head and several, ties, words that stand there twice.
 ### BEGIN HIDDEN TESTS
 @probe
 def words_of(weights, names):
-    """The words that align returns, as a list of Python's strings.
-
-    Where it stops at a NumPy array, of the same numbers as a tensor: the kinds have their own check.
-    """
     try:
-        found = align(weights, list(names))
+        found = align(weights, names)
     except (AttributeError, TypeError):
-        if isinstance(weights, torch.Tensor):
-            raise
-        found = align(torch.from_numpy(weights.copy()), list(names))
-    if isinstance(found, (list, tuple, np.ndarray)):
-        return [str(word) if isinstance(word, str) else word for word in found]
-    return found
-
-
-@probe
-def of_this_kind(weights, names):
-    """The same, of just this kind of weights."""
-    found = align(weights, names)
-    if isinstance(found, (list, tuple, np.ndarray)):
-        return [str(word) if isinstance(word, str) else word for word in found]
-    return found
-
-
-@probe
-def words_in_other_ways(weights, names):
-    """In another order in memory, for NumPy and for torch; under no_grad."""
-    turned = weights.swapaxes(1, 2).copy().swapaxes(1, 2)
-    with torch.no_grad():
-        for_torch = align(torch.tensor(weights), names)
-    again = torch.from_numpy(turned.copy(order="K"))  # in the order of turned, and not its memory
-    found = [align(turned, names), align(again, names), for_torch]
-    return [list(words) if isinstance(words, (tuple, np.ndarray)) else words for words in found]
+        found = align(torch.from_numpy(weights), names)  # that NumPy is refused has its own check
+    words = list(found) if isinstance(found, (list, tuple, np.ndarray)) else found
+    return [str(one) if isinstance(one, str) else one for one in words]
 
 
 rng = check_rng()
 names = ["the", "black", "cat", "is", "eating", "an", "old", "apple"]
-places = np.stack([rng.permutation(8) for _ in range(20)])  # (n_q, n_k), 7 is the largest
-
-
-def a_map(num_heads, n_q, n_k, names=names, rng=rng):
-    scores = torch.tensor(rng.normal(size=(num_heads, n_q, n_k)))
-    weights = torch.softmax(scores, dim=-1)
-    total = torch.einsum("hqk->qk", weights)
-    expected = [names[int(torch.nonzero(row == row.max())[0])] for row in total]
-    message = (
-        f"{num_heads} heads, {n_q} target positions, {n_k} source positions: average the heads, "
-        "then take the source position with the largest weight, for each target position."
-    )
-    return weights, expected, message
-
-
-with check("one head", points=0.5):
-    for size in ((1, 30, 6), (1, 5, 8)):
-        weights, expected, message = a_map(*size)
-        assert_equal(words_of(weights.numpy(), names[: size[2]]), expected, message)
-    for step in (1e-3, 1e-5, 1e-10):
-        near = 0.125 + step * (places - 3.5)
-        expected = [names[row.tolist().index(7)] for row in places]
+one_head = rng.dirichlet(np.ones(8), size=(1, 30))
+for title, points, weights, words in (
+    ("one head", 0.5, one_head, names),
+    ("three heads", 1.25, rng.dirichlet(np.ones(8), size=(3, 40)), names),
+    ("one column", 0.25, rng.dirichlet(np.ones(1), size=(2, 3)), names[:1]),
+    ("words that stand there twice", 0.5, one_head[..., :7], ["the", "cat", "the", "dog", "the", "cow", "a"]),
+    ("many ties", 0.5, rng.integers(0, 3, size=(1, 40, 8)) / 8, names),
+):
+    with check(title, points=points):
+        expected = [words[row.tolist().index(row.max())] for row in weights.sum(axis=0)]
         message = (
-            f"One head, 20 target positions, weights in float64 that differ by {step}: the largest "
-            "one wins in each row, however close they are."
+            f"{title}, weights of shape {weights.shape}: each row gives the word at the position with the "
+            "largest average over the heads, of equal ones the first."
         )
-        assert_equal(words_of(near[None], names), expected, message)
-    message = "One head, one target position, three source positions: a list with one word, 'cat'."
-    assert_equal(words_of(np.array([[[0.2, 0.3, 0.5]]]), names[:3]), ["cat"], message)
-    message = "One head, one target position, one source position: a list with one word, 'the'."
-    assert_equal(words_of(np.ones((1, 1, 1)), names[:1]), ["the"], message)
-with check("several heads", points=0.75):
-    for size in ((3, 40, 7), (2, 40, 5), (5, 1, 8), (4, 8, 8), (2, 6, 1)):
-        weights, expected, message = a_map(*size)
-        assert_equal(words_of(weights.numpy(), names[: size[2]]), expected, message)
-    others, many = check_rng(), [f"word {i}" for i in range(300)]
-    for size in ((6, 6, 6), (2, 50, 300), (3, 131, 2), (5, 33, 65), (12, 70, 33), (3, 3, 8)):
-        weights, expected, message = a_map(*size, many, others)
-        assert_equal(words_of(weights.numpy(), many[: size[2]]), expected, message)
-with check("torch and float32 as NumPy's float64; any memory order", points=0.75):
-    for size in ((2, 40, 5), (3, 40, 7)):
-        weights, _, _ = a_map(*size)
-        by_numpy = of_this_kind(weights.numpy(), names[: size[2]])
-        words = by_numpy if isinstance(by_numpy, (list, str)) else []
-        varied = len({word for word in words if isinstance(word, str)}) > 1
-        message = f"{size[0]} heads, 40 random rows: there should be more than one word."
-        assert_equal(varied, True, message, name="'there are different words'")
-        for what, given in (
-            ("A torch tensor", weights),
-            ("A torch tensor that requires grad", weights.clone().requires_grad_()),
-            ("A torch tensor of float32", weights.float()),
-            ("A NumPy array of float32", weights.float().numpy()),
-        ):
-            message = (
-                f"{what}, {size[0]} heads, should give the words that align gives for the same "
-                "weights as a NumPy array of float64."
-            )
-            found = of_this_kind(given, names[: size[2]])
-            assert_equal(found, by_numpy, message, against="for NumPy and float64")
-    counts = rng.integers(0, 3, size=(2, 40, 7))  # many ties
-    message = "A torch tensor of 2 heads, 40 rows with many ties: the first of equal positions wins."
-    expected = [names[row.tolist().index(row.max())] for row in counts.sum(axis=0)]
-    assert_equal(of_this_kind(torch.tensor(counts / 8), names[:7]), expected, message)
-    weights, expected, _ = a_map(3, 9, 7)
-    ways = "a NumPy array in another order in memory", "a torch tensor in another order in memory"
-    ways += ("a torch tensor, under torch.no_grad()",)
-    for way, found in zip(ways, words_in_other_ways(weights.numpy(), names[:7]), strict=True):
-        message = (
-            f"{way}: 3 heads, 9 target positions, 7 source positions: average the heads, then take "
-            "the source position with the largest weight."
-        )
-        words = [str(word) for word in found] if isinstance(found, list) else found
-        assert_equal(words, expected, message)
+        assert_equal(words_of(weights, words), expected, message, name="the words")
 checks_passed("align")
 ### END HIDDEN TESTS
 
 
-# %% check="align_ties" points=1
-# Hidden checks of align: the first of equal positions; integer weights.
+# %% check="align_kinds" points=1 card="a NumPy array (floating or integer) or a torch tensor, also one that requires grad"
+# Hidden checks of align: floating and whole numbers, NumPy and torch, tensors that require grad.
 ### BEGIN HIDDEN TESTS
 @probe
 def words_of(weights, names):
-    """The words that align returns, as a list of Python's strings.
-
-    Where it stops at a NumPy array, of the same numbers as a tensor: the kinds have their own check.
-    """
-    try:
-        found = align(weights, list(names))
-    except (AttributeError, TypeError):
-        if isinstance(weights, torch.Tensor):
-            raise
-        found = align(torch.from_numpy(weights.copy()), list(names))
-    if isinstance(found, (list, tuple, np.ndarray)):
-        return [str(word) if isinstance(word, str) else word for word in found]
-    return found
+    found = align(weights, names)
+    words = list(found) if isinstance(found, (list, tuple, np.ndarray)) else found
+    return [str(one) if isinstance(one, str) else one for one in words]
 
 
-rng = check_rng()
-names = ["a", "b", "c", "d", "e", "f", "g"]
-with check("ties, floating and whole numbers", points=0.5):
-    for num_heads in (1, 2, 4):  # all heads alike
-        counts = np.stack([rng.integers(0, 3, size=(40, 7))] * num_heads)  # many ties
-        expected = [names[row.tolist().index(row.max())] for row in counts[0]]
-        for given in (counts / 8, counts):
-            message = (
-                f"{num_heads} heads, all alike, {given.dtype}, 40 rows with many ties: if several "
-                "positions have the same largest weight, the first of them wins."
-            )
-            assert_equal(words_of(given, names), expected, message)
-    nothing = np.full((2, 3, 7), 0.125)
-    nothing[:, 1] = 0.0
-    message = (
-        "Two heads, three target positions, equal weights in each row. In row 1 all are 0, as where "
-        "a position may attend to nothing: the first position wins there as well."
-    )
-    assert_equal(words_of(nothing, names), ["a", "a", "a"], message)
-    message = "Two heads, three target positions, all weights 0: the first position wins each time."
-    assert_equal(words_of(0 * nothing, names), ["a", "a", "a"], message)
-with check("averages and their ties, whole numbers too", points=0.5):
-    for num_heads in (2, 4):
-        counts = rng.integers(0, 3, size=(num_heads, 40, 7))
-        sums = counts.sum(axis=0)
-        expected = [names[row.tolist().index(row.max())] for row in sums]
-        for given in (
-            counts / 8,
-            counts,
-            counts.astype(np.int32),
-            2000 * counts,
-        ):
-            message = (
-                f"{num_heads} heads, {given.dtype}, 40 rows, numbers up to {float(given.max()):g}: the "
-                "position with the largest average wins, and of equal ones the first."
-            )
-            assert_equal(words_of(given, names), expected, message)
+rng, names = check_rng(), ["a", "b", "c", "d", "e"]
+counts = rng.integers(0, 5, size=(1, 40, 5))
+two = np.concatenate([counts, rng.integers(0, 2, size=(1, 40, 5))])  # averages that are not whole
+for title, given in (
+    ("torch", torch.tensor(counts / 8)),
+    ("torch, with requires_grad", torch.tensor(counts / 8, requires_grad=True)),
+    ("NumPy, whole numbers", counts),
+    ("NumPy, whole numbers, two heads", two),
+):
+    with check(title, points=0.25):
+        total = (two if len(given) == 2 else counts).sum(axis=0)
+        expected = [names[row.tolist().index(row.max())] for row in total]
+        message = f"weights as {title}: the position with the largest average wins, of equal ones the first."
+        assert_equal(words_of(given, names), expected, message, name="the words")
 checks_passed("align")
 ### END HIDDEN TESTS
 
 
-# %% check="align_positions" points=1
-# Hidden checks of align: words that stand twice in the source.
-### BEGIN HIDDEN TESTS
-@probe
-def words_of(weights, names):
-    """The words that align returns, as a list of Python's strings.
-
-    Where it stops at a NumPy array, of the same numbers as a tensor: the kinds have their own check.
-    """
-    try:
-        found = align(weights, list(names))
-    except (AttributeError, TypeError):
-        if isinstance(weights, torch.Tensor):
-            raise
-        found = align(torch.from_numpy(weights.copy()), list(names))
-    if isinstance(found, (list, tuple, np.ndarray)):
-        return [str(word) if isinstance(word, str) else word for word in found]
-    return found
-
-
-rng = check_rng()
-names = ["the", "cat", "the", "dog", "the", "cow", "a"]
-one_map = rng.dirichlet(np.ones(7), size=60)  # (n_q, n_k)
-expected = [names[int(np.argsort(row)[-1])] for row in one_map]
-found = words_of(np.stack([one_map, one_map]), names)  # both heads alike
-message = (
-    "Two heads, both alike, 60 rows: the position with the largest weight wins. Positions compete, "
-    "not words: a word that stands in the source three times has three weights there. Check first: "
-    "are they added up, or does one of them stand for all?"
-)
-assert_equal(found, expected, message)
-one_word = words_of(np.full((2, 3, 4), 0.25), ["cat", "cat", "cat", "cat"])
-message = "Three target positions, four times the same source word: a list of three words."
-assert_equal(one_word, ["cat", "cat", "cat"], message)
-### END HIDDEN TESTS
-
-
-# %% check="align_inputs" points=1
+# %% check="align_inputs" points=1 card="`weights` is not changed, not its values and not that it requires grad"
 # Hidden checks of align: weights and words are as before, and gradients can still flow.
 ### SIDE CONDITION: counts once another check of align passes.
 ### BEGIN HIDDEN TESTS
@@ -2839,29 +1481,22 @@ def gradient_after(weights):
     leaf = weights.clone().requires_grad_()
     through = leaf * 2.0
     align(through, ["a", "b", "c", "d", "e"])
-    loss = (through * through).sum()
-    if loss.requires_grad:
-        loss.backward()
+    if through.requires_grad:
+        through.square().sum().backward()
+    align(leaf, ["a", "b", "c", "d", "e"])
     return leaf.grad, leaf.requires_grad
 
 
-rng = check_rng()
-weights = rng.dirichlet(np.ones(5), size=(3, 4))
-names = ["a", "b", "c", "d", "e"]
+weights, names = check_rng().dirichlet(np.ones(5), size=(3, 4)), ["a", "b", "c", "d", "e"]
 for given in (weights, torch.tensor(weights)):
-    copy = given.copy() if isinstance(given, np.ndarray) else given.clone()
-    now, names_now = after(copy, list(names))
-    what = "a NumPy array" if isinstance(given, np.ndarray) else "a torch tensor"
-    message = f"weights, {what}, should be as before after the call."
-    assert_equal(now, given, message, name="weights")
-    message = "source_tokens should be as before after the call."
-    assert_equal(names_now, names, message, name="source_tokens")
-gradient, requires = gradient_after(torch.tensor(weights))
+    now, names_now = after(given.copy() if isinstance(given, np.ndarray) else given.clone(), list(names))
+    assert_equal(now, given, "weights should be as before after the call.", name="weights")
+    assert_equal(names_now, names, "source_tokens should be as before after the call.", name="source_tokens")
 message = (
-    "After the call the weights, a tensor with a graph, should have their values and still belong "
-    "to their graph, so that training can go on. Check first: a method whose name ends in an "
-    "underscore changes its tensor."
+    "After the call weights should still belong to their graph and require grad. Check first: a "
+    "method whose name ends in an underscore changes its tensor."
 )
+gradient, requires = gradient_after(torch.tensor(weights))
 assert_close(gradient, torch.tensor(8.0 * weights), message, name="the gradient")
 assert_equal(requires, True, message, name="requires_grad")
 ### END HIDDEN TESTS
@@ -3321,325 +1956,136 @@ def still_right(model, source, mask, reads, says, hidden, where):
     ### END SOLUTION
 
 
-# %% check="still_right" points=3
-# A model that one can read: memory i is the sum of the words that position i gathers, and target
-# position t says the sum of the memory that it fetches. Nothing is trained.
+# %% check="still_right" points=3 card=["no target position may read the hidden one. The encoder works as always", "no **other** source position may read the hidden one. The hidden word still reads itself and all others, and the decoder may read every position", "the position that is hidden in each text", "Padding stays hidden in every experiment", "Another `where` is a `ValueError`"]
+# A model that one can read: in the encoder position i gathers words, the last target position fetches what was gathered.
 @probe
-def share(gather, fetch, tell, source, mask, reads, says, hidden, where):
-    """What still_right returns for such a model. gather (m, m), fetch (n, m), tell (n, n)."""
+def share(gather, fetch, source, mask, reads, says, hidden, where):
+    def read(mask, weights):
+        return weights * (1 if mask is None else (mask[:, 0] if mask.ndim == 4 else mask).double())
 
     class Plain:
-        def allowed(self, given, *size):  # (batch, 1, rows, columns)
-            if given is None:
-                return torch.ones(size)[:, 0].double()
-            given = given.unsqueeze(-3) if given.ndim == 3 else given
-            return given.expand(size)[:, 0].double()
-
         def encode(self, words, mask=None):
-            batch, m = words.shape
-            return (self.allowed(mask, batch, 1, m, m) * gather) @ F.one_hot(words, 13).double()
+            return read(mask, gather) @ F.one_hot(words, 13).double()
 
         def decode(self, target, memory, memory_mask=None):
-            (batch, n), m = target.shape, memory.shape[-2]
-            weights = self.allowed(memory_mask, batch, 1, n, m) * fetch[:n]
-            little = torch.tensor([-0.1, *[0.0] * 11, 0.1]).double()  # 12 is no word: no ties with it
-            return tell[:n, :n] @ weights @ memory + little, weights.unsqueeze(1)
+            weights = read(memory_mask, fetch).expand(len(target), 2, 4)
+            return weights @ memory, weights.unsqueeze(1)
 
-    with torch.enable_grad():
-        result = still_right(Plain(), source, mask, reads, says, hidden, where)
-    try:
-        return float(result)
-    except (TypeError, ValueError, RuntimeError):
-        return result  # no number: the check says so
+    found = still_right(Plain(), source, mask, reads, says, hidden, where)
+    return float(found) if isinstance(found, torch.Tensor) and found.numel() == 1 else found
 
-
-TO_NOBODY = ((1, 0, 0), (0, 1, 0), (0, 0, 1))  # each target position keeps what it fetched
-
-
-def shares(where, gather, fetch, hidden, words=4, tell=TO_NOBODY, reads=(1, 1, 1)):
-    """For n = 1, 2 and 3 target positions: the share of four texts that stay right."""
+def share_of(where, gather, fetch, hidden, words=4):
     source = torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 1], [2, 4, 6, 8]])
-    mask = torch.arange(4).expand(4, 1, 4) < words
-    gather, fetch, tell = (torch.tensor(part).double() for part in (gather, fetch, tell))
-    found = []
-    for n, places in enumerate(hidden, start=1):
-        read, says = torch.tensor(reads[-n:]).expand(4, n), source[:, n - 1]
-        given = (source.clone(), mask.clone(), read, says.clone(), torch.tensor(places), where)
-        found.append(share(gather, fetch, tell, *given))
-    return found
+    mask, reads = torch.arange(4).expand(4, 1, 4) < words, torch.tensor([[1, 0]] * 4)
+    maps = [torch.tensor(np.array(one), dtype=torch.float64) for one in (gather, [[0, 1, 0, 0], fetch])]
+    return share(*maps, source, mask, reads, source[:, 2], torch.tensor(hidden), where)
 
-
-nothing_mixed = np.eye(4)  # each position keeps its own word
-own_place = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]  # target position t fetches position t
-told_to_the_last = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [4, 2, 1, 0]]  # it gathers the others
-last_place = [[0, 0, 0, 1], [-3, 0, 0, 1], [-5, -3, 0, 1]]  # fetches the last, without earlier words
-told_onwards = [[1, 0, 0], [3, 1, 0], [3, 0, 1]]  # later target positions hear what the first fetched
-with check("hidden from the decoder", points=0.75):
-    assert_equal(
-        shares("decoder", nothing_mixed, own_place, [[0] * 4, [0] * 4, [2] * 4], reads=(2, 1, 0)),
-        [0.0, 1.0, 0.0],
-        "Target position t fetches source position t. Hidden are 0, 0 and 2, while 1, 2 and 3 "
-        "target tokens are read, 0 as the last: only the second word is still right. Check first: "
-        "is it the last position whose logits you look at, whatever is read there?",
-        name="the shares",
-    )
-    assert_equal(
-        shares("decoder", told_to_the_last, last_place, [[0] * 4, [1] * 4, [2] * 4]),
-        [1.0, 1.0, 1.0],
-        "Here the words were told to the last position inside the encoder. The decoder reads them "
-        "there, so hiding their own positions from it changes nothing: all four texts stay right. "
-        "Check first: does the encoder work as always?",
-        name="the shares",
-    )
-    assert_equal(
-        shares("decoder", nothing_mixed, own_place, [[1] * 4, [0] * 4, [0] * 4], tell=told_onwards),
-        [1.0, 1.0, 1.0],
-        "Here the first target position fetches word 0 and tells it to the later ones, louder than "
-        "their own. Word 0 is hidden, so there is nothing to tell: no target position may read it, "
-        "the earlier ones neither.",
-        name="the shares",
-    )
-with check("hidden inside the encoder", points=1):
-    assert_equal(
-        shares("encoder", told_to_the_last, last_place, [[0] * 4, [0] * 4, [2] * 4]),
-        [0.0, 1.0, 0.0],
-        "Here all words are told to the last position inside the encoder, and the decoder reads "
-        "them there. Without the path from a word to the last position that word is lost, and no "
-        "other. The decoder may read every position as before, the hidden one too.",
-        name="the shares",
-    )
-    told_the_first = [[1, 0, 0, 0], [3, 5, 0, 0], [3, 0, 5, 0], [0, 0, 0, 1]]
-    hidden_is_loud = [[1, 2, 0, 0], [0, 1, 2, 0], [0, 0, 1, 0]]
-    assert_equal(
-        shares("encoder", told_the_first, hidden_is_loud, [[1] * 4, [2] * 4, [3] * 4]),
-        [0.0, 0.0, 1.0],
-        "Hidden are 1, 2 and 3, inside the encoder only. The decoder still reads the hidden "
-        "position, where the word still reads itself: with 1 and 2 it is louder than the right "
-        "word.",
-        name="the shares",
-    )
-with check("another position in each text, hidden from the decoder", points=0.5):
-    assert_equal(
-        shares("decoder", nothing_mixed, own_place, [[0, 1, 2, 3], [1, 1, 0, 1], [0, 1, 3, 0]]),
-        [0.75, 0.25, 1.0],
-        "hidden holds a position for each text: with [0, 1, 2, 3] the first word is lost in the "
-        "first text only, so 3 of 4 stay right.",
-        name="the shares",
-    )
-with check("texts with padding, a word hidden in either place", points=0.5):
-    loud_padding = [[1, 0, 0, 9], [0, 1, 0, 9], [0, 0, 1, 9]]
-    told_padding = [*loud_padding, [0, 0, 0, 1]]
-    assert_equal(
-        shares("decoder", told_padding, loud_padding, [[1] * 4, [1] * 4, [0] * 4], words=3),
-        [1.0, 0.0, 1.0],
-        "The last position is padding: an encoder or a decoder that may read it reads nothing else. "
-        "A word is hidden in addition to the padding, not in place of it.",
-        name="the shares, hidden from the decoder",
-    )
-    gathers_padding = [[1, 0, 0, 9], [0, 1, 0, 9], [0, 0, 1, 9], [0, 5, 0, 0]]
-    assert_equal(
-        shares("encoder", gathers_padding, loud_padding, [[2] * 4, [1] * 4, [0, 2, 0, 2]], words=3),
-        [1.0, 1.0, 1.0],
-        "The last position is padding: a word that may read it is spoiled, and so is the decoder. "
-        "The hidden word still reads itself, so all three words are right.",
-        name="the shares, hidden inside the encoder",
-    )
-with check("another where is an error", points=0.25, side=True):
-    for where in ("Decoder", "both", ""):
-        with assert_raises(ValueError, f"where = {where!r} is neither place: a ValueError."):
-            shares(where, nothing_mixed, own_place, [[0] * 4])
+own, told, asks = np.eye(4), np.eye(4), np.eye(4)
+first, third, last = [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]
+told[3], asks[0], loud = third, third, np.eye(4) + np.array([0, 0, 0, 9])
+for title, points, cases in (
+    ("hidden from the decoder", 0.75, (("decoder", own, third, [0] * 4, 4, 1.0, "Position 2 is read, and 0 is hidden."), ("decoder", own, third, [2] * 4, 4, 0.0, "Position 2 is read, and hidden."), ("decoder", told, last, [2] * 4, 4, 1.0, "The encoder, which works as always, told word 2 to position 3."))),
+    ("hidden inside the encoder", 1, (("encoder", told, last, [2] * 4, 4, 0.0, "Word 2 is read where it is told to, at 3; it gets there no more."), ("encoder", own, third, [2] * 4, 4, 1.0, "Word 2 is read at its own place, where it still reads itself."), ("encoder", asks, first, [0] * 4, 4, 1.0, "The hidden word 0 still reads word 2, and the decoder reads it there."))),
+    ("another position in each text", 0.5, (("decoder", own, third, [2, 0, 2, 2], 4, 0.25, "Position 2 is read, hidden in three texts."), ("encoder", told, last, [2, 0, 1, 3], 4, 0.75, "Word 2 is told to 3, and hidden in one text."))),
+    ("texts with padding", 0.5, (("decoder", loud, [0, 0, 1, 9], [0] * 4, 3, 1.0, "Position 3 is padding, louder than all words."), ("encoder", loud, [0, 0, 1, 9], [0] * 4, 3, 1.0, "Position 3 is padding, louder than all words."))),
+):
+    with check(title, points=points):
+        for *given, expected, why in cases:
+            message = f'{why} where = "{given[0]}", hidden = {given[3]}.'
+            assert_close(share_of(*given), expected, message, name="the share")
+with check("another where", points=0.25, side=True), assert_raises(ValueError, '"both" is a ValueError.'):
+    share_of("both", own, third, [0] * 4)
 checks_passed("still_right")
 
 
-# %% check="still_right_models" points=2
+# %% check="still_right_models" points=2 card=["no target position may read the hidden one. The encoder works as always", "no **other** source position may read the hidden one", "the share of the texts whose token with the largest logit, at the last position, is the right one"]
 # Hidden checks of still_right: many models, lengths and hidden positions, with padding.
 ### BEGIN HIDDEN TESTS
 @probe
-def share_of(gather, fetch, tell, read, source, mask, reads, says, hidden, where):
-    gather = gather.clone().requires_grad_()  # a model has parameters
+def share_of_right(maps, source, mask, reads, says, hidden, where):
+    gather, fetch, tell, answers = (one.clone().requires_grad_() for one in maps)  # its parameters
+
+    def read(mask, weights):
+        return weights * (1 if mask is None else (mask[:, 0] if mask.ndim == 4 else mask).double())
 
     class Plain:
-        def allowed(self, given, *size):  # (batch, 1, rows, columns)
-            if given is None:
-                return torch.ones(size)[:, 0].double()
-            given = given.unsqueeze(-3) if given.ndim == 3 else given
-            return given.expand(size)[:, 0].double()
-
         def encode(self, words, mask=None):
-            batch, m = words.shape
-            return (self.allowed(mask, batch, 1, m, m) * gather) @ F.one_hot(words, len(read)).double()
+            return read(mask, gather) @ F.one_hot(words, len(answers)).double()
 
         def decode(self, target, memory, memory_mask=None):
-            (batch, n), m = target.shape, memory.shape[-2]
-            weights = self.allowed(memory_mask, batch, 1, n, m) * fetch[:n]
-            return tell @ weights @ memory + read[target], weights.unsqueeze(1)
+            weights = read(memory_mask, fetch).expand(len(target), *fetch.shape)
+            return tell @ weights @ memory + answers[target], weights.unsqueeze(1)
 
-    with torch.enable_grad():
-        result = still_right(Plain(), source, mask, reads, says, hidden, where)
-    try:
-        return float(result)
-    except (TypeError, ValueError, RuntimeError):
-        return result  # no number: the check says so
+    found = still_right(Plain(), source, mask, reads, says, hidden, where)
+    return float(found) if isinstance(found, torch.Tensor) and found.numel() == 1 else found
 
 
-def by_hand(gather, fetch, tell, read, source, reads, mask, hidden, where):
-    """For each text the token that is said, one text after the other."""
-    said = []
-    for text, target, row, gone in zip(source, reads, mask[:, 0], hidden, strict=True):
-        real = row.nonzero()[:, 0].tolist()
-        logits = read[target[-1]].clone()
-        heard = tell[-1] @ fetch  # (m,): what each source position counts for the last target
-        for i in real:
-            if where == "decoder" and i == gone:
-                continue
-            for j in real:
-                if where == "decoder" or j != gone or i == gone:
-                    logits[text[j]] += heard[i] * gather[i, j]
-        said.append(int(logits.argmax()))
-    return torch.tensor(said)
-
-
-first = check_rng()
-
-
-READ = {
-    "decoder": "No target position may read the hidden one, and the encoder works as always.",
-    "encoder": "No other source position may read the hidden one; it still reads itself and the "
-    "others, and the decoder may read every real word.",
-}
-
-
-def shares_are_right(where, place):
-    """Three models, each with texts of many lengths."""
-    others = check_rng()
-    for batch, m, n, vocab, rng in (
-        (60, 5, 3, 4, first),
-        (80, 7, 4, 5, first),
-        (50, 4, 1, 3, first),
-        *([(40, 9, 2, 5, others)] if where == "decoder" else []),
-        *([(1, 5, 2, 11, others)] * 3 if where == "encoder" else []),  # one text
-        *([(6, 6, 6, 5, others)] if where == "encoder" else []),  # equal lengths
-        *([(131, 2, 1, 4, others)] if where == "decoder" else []),  # many short texts
-        (2, 17, 5, 6, others),
-        (7, 1, 2, 4, others),  # one word
-    ):
-        gather = torch.tensor(rng.normal(size=(m, m)))
-        fetch = torch.tensor(rng.normal(size=(n, m)))
-        tell = torch.tensor(rng.normal(size=(n, n))).tril()  # later targets hear earlier ones
-        read = torch.tensor(0.3 * rng.normal(size=(vocab, vocab)))
-        source = torch.tensor(rng.integers(0, vocab, size=(batch, m)))
-        targets = torch.tensor(rng.integers(0, vocab, size=(batch, n)))
-        lengths = rng.integers(min(2, m), m + 1, size=batch)
-        mask = torch.arange(m) < torch.tensor(lengths)[:, None, None]
-        hidden = rng.integers(0, lengths)
-        padding = "before the words" if m == 9 else "behind them"
-        if m == 9:
-            mask, hidden = mask.flip(-1), m - 1 - hidden
-        said = by_hand(gather, fetch, tell, read, source, targets, mask, hidden, where)
-        right = torch.tensor(rng.random(batch) < 0.7) | torch.tensor(batch == 1)
-        comes_next = torch.where(right, said, (said + 1) % vocab)
-        given = (source, mask, targets, comes_next, torch.tensor(hidden), where)
-        found = share_of(gather, fetch, tell, read, *given)
-        expected = right.double().mean().item()
-        message = (
-            f"Number of texts: {batch}, of {min(2, m)} to {m} words, with padding {padding}, {n} target tokens "
-            f"read, one position of each text hidden {place}. {READ[where]} There are {vocab} words, and one may stand "
-            "twice in a text: hidden is one position, its word at another position is not. Asked "
-            "is the share of the texts that say the right token at the last position."
-        )
-        if isinstance(found, float) and abs(found - expected) < 0.4 / batch:
-            message += (
-                f" Your share is less than half a text away from it: it should be the number of "
-                f"those texts divided by {batch}. Check first: is it rounded, or the mean of the "
-                "shares of several parts, which are not equally long?"
+rng = check_rng()
+for where in ("decoder", "encoder"):
+    with check(f"hidden in the {where}", points=1):
+        for batch, m, n, vocab in ((60, 5, 3, 4), (80, 7, 4, 5), (50, 4, 1, 3)):
+            maps = [rng.normal(size=(m, m)), rng.normal(size=(n, m)), np.tril(rng.normal(size=(n, n)))]
+            maps = [torch.tensor(one) for one in (*maps, 0.3 * rng.normal(size=(vocab, vocab)))]
+            source, reads = (torch.tensor(rng.integers(0, vocab, size=(batch, k))) for k in (m, n))
+            lengths = rng.integers(2, m + 1, size=batch)
+            mask = torch.arange(m) < torch.tensor(lengths)[:, None, None]
+            hidden = torch.tensor(rng.integers(0, lengths))
+            others = torch.arange(m) != hidden[:, None, None]
+            by_encoder = mask & (others | torch.eye(m, dtype=torch.bool)) if where == "encoder" else mask
+            by_decoder = mask & others if where == "decoder" else mask
+            memory = (by_encoder * maps[0]) @ F.one_hot(source, vocab).double()
+            said = (maps[2] @ (by_decoder * maps[1]) @ memory + maps[3][reads])[:, -1].argmax(-1)
+            says = torch.where(torch.tensor(rng.random(batch) < 0.7), said, (said + 1) % vocab)
+            found = share_of_right(maps, source, mask, reads, says, hidden, where)
+            message = (
+                f'where = "{where}": {batch} texts of 2 to {m} words and padding, {n} target tokens, and in '
+                "each text one position is hidden. Asked is the share that says the right token at the end."
             )
-        assert_close(found, expected, message, name="the share")
-
-
-with check("hidden from the decoder", points=1):
-    shares_are_right("decoder", "from the decoder")
-with check("hidden inside the encoder", points=1):
-    shares_are_right("encoder", "inside the encoder")
+            assert_close(found, (said == says).double().mean().item(), message, name="the share")
 checks_passed("still_right")
 ### END HIDDEN TESTS
 
 
-# %% check="still_right_inputs" points=1
+# %% check="still_right_inputs" points=1 card=["Returns a Python float", "a model that is a module stays in its mode", "torch's switch for gradients", "Another `where` is a `ValueError` that names it"]
 # Hidden checks of still_right: a Python float, arguments that stay, an error that names where.
 ### SIDE CONDITION: counts once another check of still_right passes.
 ### BEGIN HIDDEN TESTS
 @probe
-def result_and_arguments(source, mask, reads, says, hidden, where):
-    class Plain:
+def after(source, mask, reads, says, hidden, where, kind="arguments"):
+    class Module(nn.Module):
         def encode(self, words, mask):
             return F.one_hot(words, 9).double()
 
         def decode(self, target, memory, memory_mask):
             return memory[:, : target.shape[-1]], memory
 
-    class Module(Plain, nn.Module):
-        pass
-
-    model = Module()  # in training mode
-    still_right(model, *(one.clone() for one in (source, mask, reads, says, hidden)), where)
-    trains = model.training
-    with torch.enable_grad():
-        given = [one.clone() for one in (source, mask, reads, says, hidden)]
-        result = still_right(Plain(), source, mask, reads, says, hidden, where)
-        still_on = torch.is_grad_enabled()
-        with torch.no_grad():
-            again = still_right(
-                Plain(), given[0], given[1], reads=given[2], says=given[3], hidden=given[4], where=where
-            )
-            still_off = not torch.is_grad_enabled()
+    model, given = Module(), (source, mask, reads, says, hidden, where)  # in training mode
+    if kind == "error":
         try:
-            still_right(Plain(), source, mask, reads, says, hidden, "sideways")
-            said = "nothing"
+            still_right(model, *given)
         except ValueError as error:
-            said = str(error)
-    given = [source, mask, reads, says, hidden]
-    try:
-        same = float(again) == float(result)
-    except (TypeError, ValueError, RuntimeError):
-        same = False
-    return type(result).__name__, given, "sideways" in said, still_on, still_off, same, trains
+            return where in str(error)
+        return False
+    with torch.enable_grad():
+        result = still_right(model, *given)
+        found = type(result).__name__, model.training, torch.is_grad_enabled()
+    return given if kind == "arguments" else found
 
 
 rng = check_rng()
 source = torch.tensor(rng.integers(0, 9, size=(6, 5)))
 mask = torch.arange(5) < torch.tensor(rng.integers(2, 6, size=6))[:, None, None]
-targets, comes_next = torch.tensor(rng.integers(0, 9, size=(6, 3))), source[:, 2]
-given = (source, mask, targets, comes_next, torch.tensor(rng.integers(0, 2, size=6)))
+reads, says = torch.tensor(rng.integers(0, 9, size=(6, 3))), source[:, 2].clone()
+given = {"source": source, "mask": mask, "reads": reads, "says": says}
+given["hidden"] = torch.tensor(rng.integers(0, 2, size=6))
 for where in ("decoder", "encoder"):
-    kind, after, names_it, still_on, still_off, same, trains = result_and_arguments(
-        *(value.clone() for value in given), where
-    )
-    message = f'where = "{where}": the share should be a Python float.'
-    assert_equal(kind, "float", message, name="the result's type")
-    for name, before, now in zip(
-        ("source", "mask", "reads", "says", "hidden"), given, after, strict=True
-    ):
-        message = f'where = "{where}": {name} should be as before after the call.'
-        assert_equal(now, before, message, name=name, against="before the call")
-    message = 'where = "sideways": a ValueError, whose text names what was given, sideways.'
-    assert_equal(names_it, True, message, name="'the text names it'")
-    message = (
-        f'where = "{where}": torch should compute gradients after the call, as before. Check first: a '
-        "with block, or a decorator, switches them off for a while only."
-    )
-    assert_equal(still_on, True, message, name="'gradients are on'")
-    message = f'where = "{where}", called under torch.no_grad(): gradients should stay off there.'
-    assert_equal(still_off, True, message, name="'gradients stay off'")
-    message = (
-        f'where = "{where}": the same arguments, the last four by their names and under '
-        "torch.no_grad(), should give a number, and the same one."
-    )
-    assert_equal(same, True, message, name="'it is the same number'", against="in the first call")
-    message = (
-        f'where = "{where}", a model that is an nn.Module in training mode: after the call it '
-        "should be in training mode, as before."
-    )
-    assert_equal(trains, True, message, name="'it is in training mode'")
+    assert_unchanged(after, **given, where=where)
+    kind, training, gradients = after(*given.values(), where, "state")
+    assert_equal(kind, "float", "The share should be a Python float.", name="its kind")
+    assert_equal(training, True, "A model that is a module in training mode should stay in it.")
+    assert_equal(gradients, True, "torch should compute gradients after the call, as before.")
+named = after(*given.values(), "sideways", "error")
+assert_equal(named, True, 'where = "sideways" should be a ValueError that names it.')
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -631,77 +631,6 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
     )
 
     wrong(
-        "block_mask_kept",
-        {
-            "attended, own = self.self_attention(x, mask=self_mask)": """
-                self.kept = getattr(self, "kept", None) if self_mask is None else self_mask
-                attended, own = self.self_attention(x, mask=self.kept)
-            """,
-        },
-        "A call leaves something for the next: the same x and memory, without masks, do not come "
-        "out as before once the block was called with masks or other lengths. Check first: is a "
-        "mask kept on self?",
-        seen="answers written by an adversary",
-    )
-
-    wrong(
-        "block_x_stretched_to_memory",
-        {
-            "attended, own =": """
-                lead = torch.broadcast_shapes(x.shape[:-2], memory.shape[:-2])
-                x = x.expand(*lead, *x.shape[-2:])
-                attended, own =
-            """,
-        },
-        "Where memory has more leading axes than x, a mask comes to another meaning: a map for each "
-        "head is taken for one for each text, as when x gets memory's leading axes at once. x goes "
-        "to its attention as it is; leading axes join by themselves.",
-        seen="input gaps of the tests",
-    )
-
-    wrong(
-        "block_mask_known_by_its_length",
-        {
-            "mask=self_mask": "mask=self_mask[:, None] if self_mask is not None and x.ndim == 3 and "
-            "self_mask.shape == x.shape[:2] else self_mask",
-        },
-        "Where there are as many texts as positions, a self_mask of shape (n, n) comes out as if it "
-        "had a row for each text. Its place says what an axis is, not its length: (n, n) serves "
-        "every text.",
-        seen="input gaps of the tests",
-    )
-
-    wrong(
-        "block_memory_kept",
-        {
-            "found, weights =": """
-                if getattr(self, "kept", None) is None or self.kept.shape != memory.shape:
-                    self.kept = memory
-                memory = self.kept
-                found, weights =
-            """,
-        },
-        "A call leaves something for the next: after a call with another x and another memory of the "
-        "same shapes the first two no longer give what they gave. Check first: is memory, or what "
-        "comes of it, kept on self?",
-        seen="input gaps of the tests",
-    )
-
-    wrong(
-        "block_results_kept",
-        {
-            "attended, own = self.self_attention(x, mask=self_mask)": """
-                if getattr(self, "seen", None) is not x:
-                    self.seen, self.own = x, self.self_attention(x, mask=self_mask)
-                attended, own = self.own
-            """,
-        },
-        "After other parameters are loaded, your block still gives something of the old ones, as "
-        "where a result of an earlier call is kept. Everything is computed anew in each call.",
-        seen="input gaps of the tests",
-    )
-
-    wrong(
         "block_all_false_for_none",
         {
             "x = self.norm1(x + attended)": """
@@ -1098,42 +1027,6 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
     )
 
     wrong(
-        "greedy_end_looked_for_in_the_prefix",
-        """
-            prefix = [start_id]
-            while prefix[-1] != end_id and len(prefix) <= max_len:
-                prefix.append(int(step(list(prefix)).argmax()))
-            return prefix[1:-1] if len(prefix) > 1 and prefix[-1] == end_id else prefix[1:]
-        """,
-        "Where start and end are the same token no word is left of your text: for one, the start "
-        "token in the prefix is already taken for the end. The end comes when the model says it.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "greedy_logits_in_float32",
-        {
-            "step(list(prefix)).argmax()":
-                "torch.as_tensor(step(list(prefix)), dtype=torch.float32).argmax()",
-        },
-        "Where float64 logits differ by very little, you do not find the largest, as where they "
-        "are rounded before they are compared: float32, for one, keeps seven digits. Compare them "
-        "as they come.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "greedy_end_by_identity",
-        {
-            "token == end_id": "token is end_id",
-        },
-        "With a vocabulary of some hundred tokens your text is not the model's, or does not end "
-        "where the model says the end. Check first: two ints above 256 may be equal and not be the "
-        "same object.",
-        seen="answers written by an adversary",
-    )
-
-    wrong(
         "greedy_start_barred",
         {
             "token = int(step(list(prefix)).argmax())": """
@@ -1188,13 +1081,6 @@ with exercise("align", base=SHORT_ALIGN):
         },
         "It comes out as with an argmax over the target positions. For each target position it is "
         "the source positions that compete: the last axis.",
-    )
-
-    wrong(
-        "align_rounded_to_3_digits",
-        {"array.mean(0).argmax(-1)": "np.round(array.mean(0), 3).argmax(-1)"},
-        "Weights that are close count as equal, as after rounding, and the first wins where "
-        "another one is larger. Compare them as they are.",
     )
 
     wrong(
@@ -1521,52 +1407,6 @@ with exercise("align", base=SHORT_ALIGN):
         "The caller's map is changed, as where the sum of the heads is written into the weights "
         "of the first head.",
     )
-
-    wrong(
-        "align_best_column_overwritten",
-        {
-            "return [source_tokens[i] for i in array.mean(0).argmax(-1)]": """
-                i = array.mean(0).argmax(-1)
-                array[:] = 0
-                return [source_tokens[i_] for i_ in i]
-            """,
-        },
-        "You write into the weights that you are given: the caller's map is changed.",
-    )
-
-    wrong(
-        "align_compared_in_float32",
-        {
-            "array.mean(0)": 'array.mean(0).astype("float32")',
-        },
-        "Where float64 weights differ by 1e-10 you do not find the largest, as after rounding: "
-        "float32, for one, keeps seven digits. Compare the weights as they are.",
-        seen="answers written by an adversary",
-    )
-
-    wrong(
-        "align_nothing_for_zeros",
-        {
-            "return [source_tokens[i] for i in array.mean(0).argmax(-1)]": """
-                total = array.mean(0)
-                return [source_tokens[row.argmax()] if row.max() > 0 else "" for row in total]
-            """,
-        },
-        "A row of which all weights are 0 does not give the first word, as where a weight has to be "
-        "above 0 to win. All are equal there, and of equal ones the first wins.",
-        seen="input gaps of the tests",
-    )
-
-    wrong(
-        "align_place_in_eight_bits",
-        {
-            "array.mean(0).argmax(-1)": "array.mean(0).argmax(-1).astype(np.int8)",
-        },
-        "In a source of 300 words later positions come out as others. Check first: a type of eight "
-        "bits holds no number above 127. Any length is allowed.",
-        seen="input gaps of the tests",
-    )
-
 
 choice(
     "answer_shape",
