@@ -19,13 +19,6 @@ with exercise("RMSNorm"):
     )
 
     wrong(
-        "rms_variance_unbiased",
-        {"x.square().mean(dim=-1, keepdim=True)": "x.var(dim=-1, keepdim=True)"},
-        "Two mistakes at once: you use the variance, which measures from the mean, and torch's "
-        "default for it, which divides by d_model - 1. Take the mean of the squares.",
-    )
-
-    wrong(
         "rms_sum_of_squares",
         {"x.square().mean(": "x.square().sum("},
         "You divide by the root of the sum of the squares, the length of the vector. It is their "
@@ -99,13 +92,6 @@ with exercise("RMSNorm"):
             "torch.sqrt(mean_square + self.eps)": "(mean_square + self.eps)",
         },
         "You divide by the mean of the absolute values. It is the root of the mean of the squares.",
-    )
-
-    wrong(
-        "rms_square_of_mean",
-        {"x.square().mean(dim=-1, keepdim=True)": "x.mean(dim=-1, keepdim=True).square()"},
-        "You square the mean. Take the mean of the squares: features of +1 and -1 have the mean 0, but "
-        "not the size 0.",
     )
 
     wrong(
@@ -210,29 +196,6 @@ with exercise("RMSNorm"):
     )
 
     wrong(
-        "rms_view",
-        {
-            "return x / torch.sqrt(mean_square + self.eps) * self.gamma":
-                "return (x / torch.sqrt(mean_square + self.eps)).view(-1, "
-                "x.shape[-1]).mul(self.gamma).view(x.shape)",
-        },
-        "x.transpose(0, 1) does not come out as x does: your code stops, or mixes the words. A "
-        "`view`, for one, wants numbers that lie one after the other in memory, and a transposed "
-        "tensor's do not.",
-        seen="answers written by an adversary",
-    )
-
-    wrong(
-        "rms_eps_of_the_class",
-        {
-            "self.eps = eps": "RMSNorm.eps = eps",
-        },
-        "Once another layer was made, with another eps, yours gives another result, as where "
-        "something is shared by all layers: through the class, for one. Is eps the layer's own?",
-        seen="answers written by an adversary",
-    )
-
-    wrong(
         "rms_batch_of_one_text",
         {
             "return x / torch.sqrt(mean_square + self.eps) * self.gamma": """
@@ -243,14 +206,7 @@ with exercise("RMSNorm"):
         "A batch of one text does not come out in the shape of x, as where an axis of length 1 is "
         "squeezed away. All leading axes stay.",
         seen="answers written blind",
-    )
-
-    wrong(
-        "rms_eps_or_default",
-        {"self.eps = eps": "self.eps = eps or 1e-6"},
-        "With eps = 0.0 something is added to the mean square all the same: for one, 0.0 counts "
-        "as False, and is taken for an eps that is not given. The eps that is given is added.",
-        seen="a list of inputs that no test had",
+        edge=True,
     )
 
 
@@ -275,12 +231,6 @@ with exercise("SwiGLU"):
         {"F.silu": "F.gelu"},
         "Your gate goes through GELU, which looks nearly like silu (GEGLU). SwiGLU takes silu.",
         seen="GEGLU (Shazeer 2020)",
-    )
-
-    wrong(
-        "swiglu_softplus",
-        {"F.silu": "F.softplus"},
-        "Your gate goes through softplus. silu(z) is z times the sigmoid of z, and silu(0) is 0.",
     )
 
     wrong(
@@ -326,12 +276,6 @@ with exercise("SwiGLU"):
     )
 
     wrong(
-        "swiglu_gate_of_up",
-        {"* self.up(x)": "* self.gate(x)"},
-        "The gate is multiplied with itself, and up plays no part.",
-    )
-
-    wrong(
         "swiglu_with_biases",
         {
             "self.gate = nn.Linear(d_model, d_ff, bias=False)": "self.gate = nn.Linear(d_model, d_ff)",
@@ -340,12 +284,6 @@ with exercise("SwiGLU"):
         },
         "Your layers have biases. SwiGLU's three matrices have none: write bias=False.",
         seen="nn.Linear's default",
-    )
-
-    wrong(
-        "swiglu_down_with_bias",
-        {"self.down = nn.Linear(d_ff, d_model, bias=False)": "self.down = nn.Linear(d_ff, d_model)"},
-        "down has a bias. None of the three matrices has one.",
     )
 
     wrong(
@@ -408,27 +346,6 @@ with exercise("SwiGLU"):
     )
 
     wrong(
-        "swiglu_gate_clamped",
-        {"F.silu(self.gate(x))": "F.silu(self.gate(x).clamp(-30, 30))"},
-        "With numbers of size 3000 your results are not right, as where a large gate is cut off, "
-        "at 30 for one. silu of a large number is nearly that number.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "swiglu_view",
-        {
-            "return self.down(F.silu(self.gate(x)) * self.up(x))": """
-                words = x.view(-1, x.shape[-1])
-                return self.down(F.silu(self.gate(words)) * self.up(words)).view(x.shape)
-            """,
-        },
-        "x.expand(2, ...), x twice, does not come out as x does, twice: for one, a `view` wants "
-        "numbers that lie one after the other in memory, or a shape is kept from an earlier call.",
-        seen="answers written by an adversary",
-    )
-
-    wrong(
         "swiglu_batch_of_one_text",
         {
             "return self.down(F.silu(self.gate(x)) * self.up(x))": """
@@ -439,6 +356,7 @@ with exercise("SwiGLU"):
         "A batch of one text does not come out in the shape of x, as where an axis of length 1 is "
         "squeezed away. All leading axes stay.",
         seen="answers written blind",
+        edge=True,
     )
 
 
@@ -665,13 +583,6 @@ with exercise("apply_rotary", base=SHORT_ROTARY):
     )
 
     wrong(
-        "rotary_mirrored",
-        {"a * s + b * c": "a * s - b * c"},
-        "The second of the two has a minus before its cosine: that is a mirror image, and not even "
-        "position 0 stays as it is.",
-    )
-
-    wrong(
         "rotary_sin_and_cos_exchanged",
         {"a * c - b * s, a * s + b * c": "a * s - b * c, a * c + b * s"},
         "Sine and cosine have changed places. At position 0 a vector should stay as it is: cos 0 = 1.",
@@ -741,35 +652,10 @@ with exercise("apply_rotary", base=SHORT_ROTARY):
     )
 
     wrong(
-        "rotary_speeds_remembered",
-        {
-            "speeds = base ** (-2 * i / d_k)": """
-                known = apply_rotary.__dict__.setdefault("known", {})
-                speeds = known.setdefault(d_k, base ** (-2 * i / d_k))
-            """,
-        },
-        "With another base your result is not what that base gives: for one, base is ignored, or "
-        "speeds are kept from an earlier call. The base of each call counts.",
-        seen="answers written blind",
-    )
-
-    wrong(
         "rotary_degrees",
         {"positions[:, None] * speeds": "torch.deg2rad(positions[:, None] * speeds)"},
         "Your angles are taken for degrees. They are radians: the first pair turns by 1 radian a "
         "word.",
-    )
-
-    wrong(
-        "rotary_times_2_pi",
-        {"positions[:, None] * speeds": "2 * math.pi * positions[:, None] * speeds"},
-        "Your angles have a factor 2 pi. The first pair turns by 1 radian a word, not by a full turn.",
-    )
-
-    wrong(
-        "rotary_first_pair_only",
-        {"speeds = base ** (-2 * i / d_k)": "speeds = (i == 0).double()"},
-        "Only the first pair turns. All pairs do, the later ones more slowly.",
     )
 
     wrong(
@@ -785,6 +671,7 @@ with exercise("apply_rotary", base=SHORT_ROTARY):
         },
         "With a batch, your angles follow the first axis, the texts. The rows are the last axis but "
         "one.",
+        edge=True,
     )
 
     wrong(
@@ -812,6 +699,7 @@ with exercise("apply_rotary", base=SHORT_ROTARY):
             """,
         },
         "An odd d_k is accepted, where one feature has no partner. It should be a ValueError.",
+        edge=True,
     )
 
     wrong(
@@ -833,6 +721,7 @@ with exercise("apply_rotary", base=SHORT_ROTARY):
         "position 100,000 such an angle is known to two decimals only. Compute it in the "
         "precision of x, or a better one.",
         seen="inv_freq in float32 in public code",
+        edge=True,
     )
 
     wrong(
@@ -840,12 +729,14 @@ with exercise("apply_rotary", base=SHORT_ROTARY):
         {"angles.cos().to(x.dtype), angles.sin().to(x.dtype)": "angles.cos(), angles.sin()"},
         "A float32 x comes back as float64. Cosines with more digits than x, for one, carry it "
         "along. The precision of x is kept.",
+        edge=True,
     )
 
     wrong(
         "rotary_float32_result",
         {".flatten(-2)": ".flatten(-2).float()"},
         "A float64 x comes back as float32. The precision of x is kept.",
+        edge=True,
     )
 
     wrong(
@@ -853,21 +744,6 @@ with exercise("apply_rotary", base=SHORT_ROTARY):
         {"x[..., 0::2], x[..., 1::2]": "x.detach()[..., 0::2], x.detach()[..., 1::2]"},
         "No gradient comes back to x, as where it is detached: none reaches the projections of "
         "queries and keys.",
-    )
-
-    wrong(
-        "rotary_polar",
-        {
-            "return torch.stack((a * c - b * s, a * s + b * c), -1).flatten(-2)": """
-                length, angle = torch.hypot(a, b), torch.atan2(b, a) + angles
-                pair = (length * angle.cos(), length * angle.sin())
-                return torch.stack(pair, -1).flatten(-2).to(x.dtype)
-            """,
-        },
-        "The gradient of a pair (0, 0) is not right, as where a pair is turned by way of its "
-        "length and its angle: at 0 neither has a gradient. The formula with sine and cosine has "
-        "one everywhere.",
-        seen="answers written blind",
     )
 
     wrong(
@@ -897,57 +773,6 @@ with exercise("apply_rotary", base=SHORT_ROTARY):
     )
 
     wrong(
-        "rotary_view",
-        {
-            "d_k = x.shape[-1]": "d_k = x.view(-1, x.shape[-1]).shape[-1]",
-        },
-        "An x made by transpose and expand does not come out as the same numbers do that lie side "
-        "by side. For one, a `view` asks for that; what comes out of heads that were split often "
-        "lies otherwise.",
-        seen="answers written by an adversary",
-    )
-
-    wrong(
-        "rotary_speeds_of_the_first_precision",
-        '''
-        def apply_rotary(x, positions, base=10000.0, kept={}):
-            d_k = x.shape[-1]
-            if d_k % 2:
-                raise ValueError(f"d_k = {d_k} is odd")
-            if (d_k, base) not in kept:
-                i = torch.arange(d_k // 2, dtype=torch.float64)
-                kept[d_k, base] = (base ** (-2 * i / d_k)).to(x.dtype)
-            angles = positions[:, None].to(x.dtype) * kept[d_k, base]
-            c, s = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
-            a, b = x[..., 0::2], x[..., 1::2]
-            return torch.stack((a * c - b * s, a * s + b * c), -1).flatten(-2)
-        ''',
-        "After a call in float32 a call in float64 has fewer digits than float64 has, as where a "
-        "table in float32 is kept. What is computed for float64 should be float64 from the start.",
-        seen="answers written by an adversary",
-    )
-
-    wrong(
-        "rotary_angles_of_an_earlier_call",
-        '''
-        def apply_rotary(x, positions, base=10000.0, kept={}):
-            d_k = x.shape[-1]
-            if d_k % 2:
-                raise ValueError(f"d_k = {d_k} is odd")
-            key = d_k, base, len(positions), int(positions[0]), int(positions[-1])
-            if key not in kept:
-                i = torch.arange(d_k // 2, dtype=torch.float64)
-                kept[key] = positions[:, None] * base ** (-2 * i / d_k)
-            c, s = kept[key].cos().to(x.dtype), kept[key].sin().to(x.dtype)
-            a, b = x[..., 0::2], x[..., 1::2]
-            return torch.stack((a * c - b * s, a * s + b * c), -1).flatten(-2)
-        ''',
-        "Positions 3, 6, 5, 4, 7 come out wrong: for one, as 3, 4, 5, 6, 7, which have the same "
-        "ends and came before. Each row turns by its own position, whatever was asked earlier.",
-        seen="answers written by an adversary",
-    )
-
-    wrong(
         "rotary_table_of_positions",
         {
             "angles = positions[:, None] * speeds":
@@ -956,6 +781,7 @@ with exercise("apply_rotary", base=SHORT_ROTARY):
         "Negative positions come out wrong, as where they are rows of a table, in which -1 is the "
         "last row. At a negative position a pair turns the other way, by the same formula.",
         seen="a list of inputs that no test had",
+        edge=True,
     )
 
     wrong(
@@ -969,6 +795,7 @@ with exercise("apply_rotary", base=SHORT_ROTARY):
         "Leading axes of length 1 do not come out as they are in x, as where one is squeezed "
         "away. The result has the shape of x.",
         seen="a list of inputs that no test had",
+        edge=True,
     )
 
 
@@ -1039,15 +866,6 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
     )
 
     wrong(
-        "gqa_reversed_groups",
-        {
-            "K = K.repeat_interleave(group, dim=-3)": "K = K.flip(-3).repeat_interleave(group, dim=-3)",
-            "V = V.repeat_interleave(group, dim=-3)": "V = V.flip(-3).repeat_interleave(group, dim=-3)",
-        },
-        "Your groups are in the opposite order: the first query heads use the last key-value head.",
-    )
-
-    wrong(
         "gqa_group_of_kv_heads",
         {
             "K = K.repeat_interleave(group, dim=-3)":
@@ -1057,17 +875,6 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
         },
         "Your query heads find the wrong key-value heads. Divide the number of the query head by the "
         "size of a group, num_heads // num_kv_heads, not by num_kv_heads.",
-    )
-
-    wrong(
-        "gqa_averaged_queries",
-        {
-            "Q = split_heads(self.W_q(query), self.num_heads)":
-                "Q = split_heads(self.W_q(query), self.num_heads)\n"
-                "Q = Q.unflatten(-3, (self.num_kv_heads, group)).mean(-3).repeat_interleave(group, dim=-3)",
-        },
-        "The queries of a group are averaged, so all its heads look at the same. Only keys and values "
-        "are shared; each head keeps a query of its own.",
     )
 
     wrong(
@@ -1088,18 +895,6 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
         {"width = num_kv_heads * d_model // num_heads": "width = d_model // num_kv_heads"},
         "W_k and W_v have d_model / num_kv_heads features. A head has d_model / num_heads, and there are "
         "num_kv_heads of them.",
-    )
-
-    wrong(
-        "gqa_repeat_along_words",
-        {
-            "K = K.repeat_interleave(group, dim=-3)":
-                "K = K.repeat_interleave(group, dim=-2).unflatten(-2, (-1, group)).movedim(-2, -3).flatten(-4, -3)",
-            "return self.W_o(combine_heads(heads)), weights":
-                "return self.W_o(combine_heads(heads)), weights.flip(-3)",
-        },
-        "The weights come in another order than the heads: the last first. Head h's weights stand at "
-        "place h of the axis of the heads.",
     )
 
     wrong(
@@ -1212,6 +1007,7 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
         {"2 <= mask.ndim": "mask.ndim"},
         "A mask with one axis makes your layer fail: it has no place before its last two axes. It "
         "simply broadcasts, as it is.",
+        edge=True,
     )
 
     wrong(
@@ -1219,6 +1015,7 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
         {"2 <= mask.ndim <= query.ndim": "mask.ndim in (2, 3)"},
         "It comes out as where the number of axes of the mask decides alone. It has a head axis "
         "when it has more axes than query.",
+        edge=True,
     )
 
     wrong(
@@ -1251,23 +1048,6 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
         "A query that may attend to nothing attends evenly to what is forbidden, as where "
         "forbidden scores become -1e9. Its weights should be 0.",
         seen="The Annotated Transformer",
-    )
-
-    wrong(
-        "gqa_low_number_then_zeros",
-        {
-            "heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)": """
-                scores = Q @ K.mT / math.sqrt(Q.shape[-1])
-                if mask is not None:
-                    scores = scores.masked_fill(~mask, -1e4)
-                weights = scores.softmax(-1)
-                weights = weights if mask is None else weights * mask
-                heads = weights @ V
-            """,
-        },
-        "It comes out as if a forbidden score became a number, or were lowered by one, that is not low "
-        "enough: an allowed score can be lower still, and then its key has no weight.",
-        seen="early Hugging Face models",
     )
 
     wrong(
@@ -1359,6 +1139,7 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
         "It goes wrong as where you repeat along axis 1, which is the axis of the heads only with "
         "exactly one batch axis. Count from the end: it is the third from there.",
         seen="repeat_interleave(dim=1) in public code",
+        edge=True,
     )
 
     wrong(
@@ -1384,6 +1165,7 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
         },
         "Float64 inputs give results with fewer digits than float64 has: for one, the attention is "
         "computed in float32 inside. Float64 should stay float64 on the whole way.",
+        edge=True,
     )
 
     wrong(
@@ -1393,54 +1175,6 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
         },
         "super().__init__() has not run when your constructor needs it: it must come first. It "
         "makes the place in which a module keeps its parts.",
-    )
-
-    wrong(
-        "gqa_keeps_a_length",
-        {
-            "key = query if key is None else key": """
-                key = query if key is None else key
-                if mask is None:
-                    if not hasattr(self, "every"):
-                        self.every = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool)
-                    mask = self.every
-            """,
-        },
-        "A call with other lengths stops, or changes what comes after it: something of one call "
-        "stays for the next. Check first: is a mask or a length kept on self?",
-        seen="answers written by an adversary",
-    )
-
-    wrong(
-        "gqa_one_head_squeezed",
-        {"(combine_heads(heads)), weights": "(combine_heads(heads)), weights.squeeze(-3)"},
-        "With one head your weights lack the axis of the heads, as where an axis of length 1 is "
-        "squeezed away. They have it for any number of heads: (..., num_heads, n_q, n_k).",
-        seen="a list of inputs that no test had",
-    )
-
-    wrong(
-        "gqa_one_query_squeezed",
-        {"self.W_o(combine_heads(heads))": "self.W_o(combine_heads(heads)).squeeze(-2)"},
-        "One query alone, n_q = 1, gives an output of another shape: for one, an axis of length 1 "
-        "is squeezed away. It is (..., n_q, d_model), for one query too.",
-        seen="a list of inputs that no test had",
-    )
-
-    wrong(
-        "gqa_mask_of_two_axes_as_padding",
-        {
-            "if mask is not None and 2 <= mask.ndim <= query.ndim:": """
-                texts = len(query), key.shape[-2]
-                if mask is not None and query.ndim == 3 and mask.shape == texts:
-                    mask = mask[:, None, None]
-                elif mask is not None and 2 <= mask.ndim <= query.ndim:
-            """,
-        },
-        "A mask of two axes comes out wrong where n_q is also the number of texts: for one, as if "
-        "its rows were texts. The last two axes of a mask are n_q and n_k, whatever their "
-        "lengths.",
-        seen="padding masks (batch, n_k) in public code",
     )
 
     wrong(
@@ -1454,23 +1188,7 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
         "Where key is left out the mask does not do its work. It counts for a layer that looks at "
         "its own text as well: for one, is it handed on in every branch?",
         seen="a list of inputs that no test had",
-    )
-
-    wrong(
-        "gqa_masked_after_the_softmax",
-        {
-            "heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)": """
-                weights = (Q @ K.mT / math.sqrt(Q.shape[-1])).softmax(-1)
-                if mask is not None:
-                    weights = weights * mask
-                    weights = weights / weights.sum(-1, keepdim=True).clamp(min=1e-9)
-                heads = weights @ V
-            """,
-        },
-        "A hidden key with a huge score changes your results, as where forbidden weights are made "
-        "0 after the softmax: it has taken nearly all the weight then. A hidden score should not "
-        "go into the softmax.",
-        seen="a list of inputs that no test had",
+        edge=True,
     )
 
 
@@ -1501,6 +1219,7 @@ with exercise("KVCache"):
         "It goes wrong as where you join along axis 2, which is the words only with exactly two "
         "leading axes. Count from the end.",
         seen="caches written for (batch, heads, n, d_k)",
+        edge=True,
     )
 
     wrong(
@@ -1537,19 +1256,6 @@ with exercise("KVCache"):
         "Several words at once begin a new text in your cache, and what was there is forgotten. They "
         "are appended like a single one: only the first call finds nothing.",
         seen="caches that take every call with several words for a prompt",
-    )
-
-    wrong(
-        "cache_without_the_new",
-        "class KVCache:\n"
-        "    def __init__(self):\n"
-        "        self.K = self.V = None\n"
-        "    def append(self, k, v):\n"
-        "        old = (k[..., :0, :], v[..., :0, :]) if self.K is None else (self.K, self.V)\n"
-        "        self.K = torch.cat([old[0], k], dim=-2)\n"
-        "        self.V = torch.cat([old[1], v], dim=-2)\n"
-        "        return old\n",
-        "You return what was there before. The new words are part of the result: a word sees itself.",
     )
 
     wrong(
@@ -1639,35 +1345,10 @@ with exercise("KVCache"):
     )
 
     wrong(
-        "cache_averaged",
-        {"return self.K, self.V": "return self.K.mean(-2, keepdim=True), self.V.mean(-2, keepdim=True)"},
-        "You return the mean of all words. Every word keeps a row of its own.",
-    )
-
-    wrong(
         "cache_in_float32",
         {"return self.K, self.V": "return self.K.float(), self.V.float()"},
         "Where k and v are float64 you return float32. Their precision is kept.",
-    )
-
-    wrong(
-        "cache_fixed_room",
-        "class KVCache:\n"
-        "    def __init__(self):\n"
-        "        self.K = self.V = None\n"
-        "        self.n = 0\n"
-        "    def append(self, k, v):\n"
-        "        if self.K is None:\n"
-        "            self.K = k.new_zeros(*k.shape[:-2], 256, k.shape[-1])\n"
-        "            self.V = v.new_zeros(*v.shape[:-2], 256, v.shape[-1])\n"
-        "        end = self.n + k.shape[-2]\n"
-        "        self.K[..., self.n : end, :] = k\n"
-        "        self.V[..., self.n : end, :] = v\n"
-        "        self.n = end\n"
-        "        return self.K[..., :end, :].clone(), self.V[..., :end, :].clone()\n",
-        "Of a long text not all words come back, or your code fails there, as where a store has "
-        "room for a fixed number of words. Any number may be appended, and all of them stay.",
-        seen="caches made once for the largest length of a model",
+        edge=True,
     )
 
     wrong(
@@ -1704,56 +1385,6 @@ with exercise("KVCache"):
     )
 
     wrong(
-        "cache_doubled_once",
-        "class KVCache:\n"
-        "    def __init__(self):\n"
-        "        self.K = self.V = None\n"
-        "        self.n = 0\n"
-        "    def append(self, k, v):\n"
-        "        if self.K is None:\n"
-        "            room = max(16, k.shape[-2])\n"
-        "            self.K = k.new_zeros(*k.shape[:-2], room, k.shape[-1])\n"
-        "            self.V = v.new_zeros(*v.shape[:-2], room, v.shape[-1])\n"
-        "        end = self.n + k.shape[-2]\n"
-        "        if end > self.K.shape[-2]:\n"
-        "            self.K = torch.cat([self.K, torch.zeros_like(self.K)], dim=-2)\n"
-        "            self.V = torch.cat([self.V, torch.zeros_like(self.V)], dim=-2)\n"
-        "        self.K[..., self.n : end, :] = k\n"
-        "        self.V[..., self.n : end, :] = v\n"
-        "        self.n = end\n"
-        "        return self.K[..., :end, :].clone(), self.V[..., :end, :].clone()\n",
-        "A long piece that comes after short ones makes your cache fail, as where a store is "
-        "doubled once and is still too small. Any number of words may come at each call.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "cache_view",
-        {
-            "self.K = k if self.K is None": """
-                k = k.view(-1, *k.shape[-2:]).view(k.shape)
-                self.K = k if self.K is None
-            """,
-        },
-        "k and v as they come out of split heads, not one after the other in memory, do not get "
-        "through: a `view`, for one, asks for that. Join what comes, in whatever order it lies.",
-        seen="answers written by an adversary",
-    )
-
-    wrong(
-        "cache_values_in_the_precision_of_k",
-        {
-            "self.K = k if self.K is None": """
-                v = v.to(k.dtype)
-                self.K = k if self.K is None
-            """,
-        },
-        "k in float32 and v in float64: K and V should have these precisions, and yours have "
-        "others, as where one of the two decides for both.",
-        seen="answers written by an adversary",
-    )
-
-    wrong(
         "cache_squeezed",
         {
             "return self.K, self.V":
@@ -1762,30 +1393,7 @@ with exercise("KVCache"):
         "Leading axes of length 1 do not stay in what you return, as where one is squeezed away. "
         "K and V have the leading axes of k and v.",
         seen="a list of inputs that no test had",
-    )
-
-    wrong(
-        "cache_first_piece_too_long",
-        "class KVCache:\n"
-        "    def __init__(self):\n"
-        "        self.K = self.V = None\n"
-        "        self.n = 0\n"
-        "    def append(self, k, v):\n"
-        "        if self.K is None:\n"
-        "            room = 16\n"
-        "            self.K = k.new_zeros(*k.shape[:-2], room, k.shape[-1])\n"
-        "            self.V = v.new_zeros(*v.shape[:-2], room, v.shape[-1])\n"
-        "        end = self.n + k.shape[-2]\n"
-        "        if end > self.K.shape[-2]:\n"
-        "            self.K = torch.cat([self.K, torch.zeros_like(self.K)], dim=-2)\n"
-        "            self.V = torch.cat([self.V, torch.zeros_like(self.V)], dim=-2)\n"
-        "        self.K[..., self.n : end, :] = k\n"
-        "        self.V[..., self.n : end, :] = v\n"
-        "        self.n = end\n"
-        "        return self.K[..., :end, :].clone(), self.V[..., :end, :].clone()\n",
-        "A long piece makes your cache fail, also as the first, as where a store of fixed size is "
-        "doubled once and is still too small. Any number of words may come at each call.",
-        seen="answers written blind",
+        edge=True,
     )
 
 
@@ -1913,12 +1521,6 @@ with exercise("blockwise_attention", base=SHORT_BLOCKWISE):
     )
 
     wrong(
-        "blockwise_divided_by_n",
-        {"return a / s": "return a / K.shape[-2]"},
-        "You divide by the number of keys. The divisor is the sum of the weights.",
-    )
-
-    wrong(
         "blockwise_no_scale",
         {"Q = Q / math.sqrt(Q.shape[-1])": ""},
         "The scores are not divided by the square root of d_k.",
@@ -1949,6 +1551,7 @@ with exercise("blockwise_attention", base=SHORT_BLOCKWISE):
             "for k, v in [(K[..., i : i + block_size, :], V[..., i : i + block_size, :]) for i in range(0, K.shape[-2] - block_size + 1, block_size)]:"},
         "Keys are lost when block_size does not divide their number: the last, shorter block is left "
         "out.",
+        edge=True,
     )
 
     wrong(
@@ -1956,13 +1559,6 @@ with exercise("blockwise_attention", base=SHORT_BLOCKWISE):
         {"for k, v in zip(K.split(block_size, -2), V.split(block_size, -2)):":
             "for k, v in [(K[..., :block_size, :], V[..., :block_size, :])]:"},
         "Only the first block is looked at.",
-    )
-
-    wrong(
-        "blockwise_blocks_overlap",
-        {"for k, v in zip(K.split(block_size, -2), V.split(block_size, -2)):":
-            "for k, v in [(K[..., i : i + block_size + 1, :], V[..., i : i + block_size + 1, :]) for i in range(0, K.shape[-2], block_size)]:"},
-        "Your blocks overlap by one key, which is counted twice.",
     )
 
     wrong(
@@ -1979,6 +1575,7 @@ with exercise("blockwise_attention", base=SHORT_BLOCKWISE):
         {"s, a = 0.0, 0.0": "if K.shape[-2] % block_size:\n    raise ValueError('block_size')\ns, a = 0.0, 0.0"},
         "A block_size that does not divide the number of keys makes your function stop: for one, "
         "it is refused. The last block may be shorter.",
+        edge=True,
     )
 
     wrong(
@@ -2086,6 +1683,7 @@ with exercise("blockwise_attention", base=SHORT_BLOCKWISE):
         },
         "Float64 inputs give an output with fewer digits than float64 has: for one, everything is "
         "computed in float32 inside. Float64 should stay float64 on the whole way.",
+        edge=True,
     )
 
     wrong(
@@ -2094,6 +1692,7 @@ with exercise("blockwise_attention", base=SHORT_BLOCKWISE):
             "n_q, d_k = Q.shape\ns, a = 0.0, 0.0"},
         "With leading axes your function stops, as where exactly two axes are expected. There may "
         "be texts and heads in front of them.",
+        edge=True,
     )
 
     wrong(
@@ -2104,28 +1703,7 @@ with exercise("blockwise_attention", base=SHORT_BLOCKWISE):
          "a = a * f + w @ v": "a.mul_(f).add_(w @ v)"},
         "Leading axes that differ make your function stop, as where its stores have those of Q "
         "alone. Those of Q, K and V may differ and broadcast.",
-    )
-
-    wrong(
-        "largest_begins_at_minus_1e9",
-        {
-            "-math.inf": "-1e9",
-        },
-        "Scores of 1e10 below 0 give NaN or something else than attention, as where the largest "
-        "score so far begins at a finite number and they all lie below it. Nothing is smaller than "
-        "minus infinity.",
-        seen="answers written by an adversary",
-    )
-
-    wrong(
-        "blockwise_sum_in_float32",
-        {
-            "w.sum(-1, keepdim=True)": "w.sum(-1, keepdim=True).float()",
-            "return a / s": "return a / s.double().to(V.dtype)",
-        },
-        "Float64 inputs give an output with fewer digits than float64 has: for one, something is "
-        "float32 on the way. Every sum should be kept in the precision of the inputs.",
-        seen="answers written by an adversary",
+        edge=True,
     )
 
     wrong(
@@ -2134,15 +1712,7 @@ with exercise("blockwise_attention", base=SHORT_BLOCKWISE):
         "Leading axes of length 1 are not kept in your output, as where one is squeezed away. Its "
         "leading axes are those of Q, K and V, broadcast.",
         seen="a list of inputs that no test had",
-    )
-
-    wrong(
-        "blockwise_view",
-        {"Q = Q / math.sqrt(Q.shape[-1])":
-            "Q = Q.view(-1, Q.shape[-1]).view(Q.shape) / math.sqrt(Q.shape[-1])"},
-        "Q, K and V as they come out of a transpose, not side by side in memory, do not give what "
-        "the same numbers give side by side: for one, a view asks for that order.",
-        seen="a list of inputs that no test had",
+        edge=True,
     )
 
 
