@@ -45,6 +45,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from lesson_kit.batteries import (
+    assert_as_reference,
+    assert_each_alone,
+    assert_results,
+    assert_slopes,
+    assert_unchanged,
+)
 from lesson_kit.checks import (
     assert_close,
     assert_equal,
@@ -155,188 +162,78 @@ def sliding_window_mask(n, window):
     ### END SOLUTION
 
 
-# %% check="sliding_window_mask" points=3
+# %% check="sliding_window_mask" points=3 card=["a NumPy array of bool: row = query, column = key, True = may attend", "Causal: position t sees the window positions that end at t", "window < 1 is a ValueError"]
 # "the black cat is sleeping" with a window of 3: row = query, column = key.
-def allowed(n, window):
-    """Where the mask says True (or 1), whatever its dtype is."""
-    mask = np.asarray(sliding_window_mask(n, window))
-    message = f"The mask of a text of {n} words has one row for each query and one column for each key."
-    assert_equal(np.shape(mask), (n, n), message, name="the shape of the mask")
-    found = mask == 1
-    message = (
-        f"{n} words, window = {window}: some pairs of query and key are allowed (True), and some "
-        "are not. True means 'may attend'."
-    )
-    assert_equal(bool(found.any() and not found.all()), True, message, name="'some are, some are not'")
-    return found
+def compare(part, message, name):
+    """One part of the mask, where it says True (or 1), whatever its dtype is."""
+    found = np.asarray(sliding_window_mask(5, 3)) == 1
+    some = "Five words, window = 3: (5, 5), one row for each query. Some pairs are True, some False."
+    assert_equal(found.shape, (5, 5), some, name="the shape of the mask")
+    assert_equal(bool(found.any() and not found.all()), True, some, name="'some are, some are not'")
+    assert_equal(found & part, inside & part, message, name=name)
 
 
-table = ["x....", "xx...", "xxx..", ".xxx.", "..xxx"]  # the table above; x = may see
-inside = np.array([[sign == "x" for sign in row] for row in table])
-with check("the shape; bool, in NumPy; some True, some False", points=0.25):
-    mask = sliding_window_mask(5, 3)
-    message = "The mask is a NumPy array of bool."
-    own = "as an array of bool"
-    assert_close(mask, np.asarray(mask) == 1, message, name="the mask", against=own)
-    allowed(5, 3)
-with check("each word sees itself", points=0.25):
+words = np.arange(5)
+inside = np.array([[sign == "x" for sign in row] for row in ("x....", "xx...", "xxx..", ".xxx.", "..xxx")])
+later, before = words > words[:, None], ~inside & (words < words[:, None])
+with check("each word sees itself", points=0.5):
     message = "A word should see itself: query and key are the same position."
-    assert_equal(np.diag(allowed(5, 3)), np.array([True] * 5), message, name="the diagonal")
-with check("no word sees a later one", points=0.5):
-    message = (
-        "No word sees a later one: right of the diagonal nothing is True. Row = query, column = "
-        "key, True = may attend. Check first: is each row a query, not each column?"
-    )
-    found = np.triu(allowed(5, 3), 1)
-    assert_equal(found, np.zeros((5, 5), dtype=bool), message, name="what is allowed right of the diagonal")
+    compare(np.eye(5, dtype=bool), message, "the diagonal")
+with check("no word sees a later one", points=0.75):
+    message = "Right of the diagonal nothing is True. Check first: is each row a query, not each column?"
+    compare(later, message, "what is allowed right of the diagonal")
 with check("nothing before the window is seen", points=0.75):
-    message = (
-        "'is' should not see 'the', and 'sleeping' neither 'the' nor 'black': a window of 3 is the word "
-        "itself and the two before it."
-    )
-    found = np.tril(allowed(5, 3)) & ~inside
-    assert_equal(found, np.zeros((5, 5), dtype=bool), message, name="what is allowed before the window")
+    message = "'is' should not see 'the', and 'sleeping' neither 'the' nor 'black': a window of 3 is full before."
+    compare(before, message, "what is allowed before the window")
 with check("everything in the window is seen", points=0.5):
-    message = (
-        "Each word sees its whole window: itself and the two words before it, where there are."
-    )
-    assert_equal(allowed(5, 3) & inside, inside, message, name="what is allowed in the window")
-with check("a window as long as the text, or longer", points=0.25):
-    for window in (5, 9):
-        found = allowed(5, window)
-        message = (
-            f"Five words, window = {window}: the mask hides the whole future, and nothing of the "
-            "past."
-        )
-        assert_equal(found, causal_mask(5), message, name="the mask")
-
-
-@probe
-def after_writing(n, window):
-    """Two masks asked for while everything in an earlier one is False; it is put right again."""
-    mask = sliding_window_mask(n, window)
-    kept = mask.copy()
-    mask[...] = False
-    later = sliding_window_mask(n, window).copy()
-    mask[...] = kept
-    return later
-
-
-with check("a new NumPy array each call", points=0.25, side=True):
-    allowed(5, 3)
-    is_array = isinstance(sliding_window_mask(5, 3), np.ndarray)
-    assert_equal(is_array, True, "The mask is a NumPy array.", name="'a NumPy array'")
-    message = (
-        "False was written everywhere into one mask. The next call should give what your function "
-        "gives without that. Check first: is it a new array?"
-    )
-    assert_equal(
-        after_writing(5, 3),
-        sliding_window_mask(5, 3),
-        message,
-        name="the next mask",
-        against="without writing into a mask",
-    )
+    message = "Each word sees its whole window: itself and the two words before it, where there are."
+    compare(inside, message, "what is allowed in the window")
+with check("bool, in NumPy", points=0.25, side=True):
+    mask = sliding_window_mask(5, 3)
+    assert_equal(mask, np.asarray(mask) == 1, "A NumPy array of bool.", name="the mask", against="as an array of bool")
 with check("windows of 0 and -1", points=0.25, side=True):
     for window in (0, -1):
-        with assert_raises(
-            ValueError, f"Five words, window = {window}: this should be a ValueError."
-        ):
+        with assert_raises(ValueError, f"Five words, window = {window}: this should be a ValueError."):
             sliding_window_mask(5, window)
 checks_passed("sliding_window_mask")
 
 
-# %% check="sliding_window_mask_sizes" points=3
-# Hidden checks of sliding_window_mask: other lengths and windows, down to 1 and beyond the text.
+# %% check="sliding_window_mask_sizes" points=3.5 card=["position t sees the window positions that end at t", "A window of n or more is lesson 6's causal mask", "an integer of at least 1", "A new array each call: somebody may write into it"]
+# Hidden checks of sliding_window_mask: other lengths and windows, down to 1 and beyond the text; a new array.
 ### BEGIN HIDDEN TESTS
-def by_torch(n, window):
-    lower = torch.ones(n, n).tril()
-    return (lower - lower.tril(-window)).bool().numpy()
+def compare(*cases):
+    for n, window in cases:
+        lower = torch.ones(n, n).tril()
+        message = f"n = {n}, window = {window}: position t sees the {window} positions that end at t, where there are."
+        found = np.asarray(sliding_window_mask(n, window)) == 1
+        assert_equal(found, (lower - lower.tril(-window)).bool().numpy(), message, name="the mask")
+
+
+@probe
+def written_into(n, window):
+    """A mask in which one entry was written, and the next mask."""
+    mask = sliding_window_mask(n, window)
+    mask[3, 1] = not mask[3, 1]
+    after, later = mask.copy(), sliding_window_mask(n, window).copy()
+    mask[3, 1] = not mask[3, 1]  # as it was, if both are one array
+    return after, later
 
 
 rng = check_rng()
-with check("a window of 1, as long as the text, or longer", points=1):
-    for n, window in ((4, 1), (1, 1), (1, 7), (6, 6), (7, 100), (5, 65_536)):
-        found = np.asarray(sliding_window_mask(n, window))
-        message = (
-            f"n = {n}, window = {window}: (n, n), one row a query, one column a key. A query sees "
-            f"up to {window} positions, as far as there are; its own is the last of them."
-        )
-        assert_equal(np.shape(found), (n, n), message, name="the shape")
-        assert_equal(found == 1, by_torch(n, window), message, name="the mask")
-with check("windows shorter than the text, or as long; by name", points=1.5):
-    for case in range(9):
-        n = int(rng.integers(6, 20)) if case < 6 else (300, 1100, 9)[case - 6]
-        window = int(rng.integers(2, n - 2)) if case < 6 else (5, 700, 8)[case - 6]
-        found = np.asarray(sliding_window_mask(n, window))
-        message = (
-            f"n = {n}, window = {window}: (n, n), one row a query, one column a key. Position t "
-            f"sees the {window} positions that end at t, as far as there are."
-        )
-        assert_equal(np.shape(found), (n, n), message, name="the shape")
-        assert_equal(found == 1, by_torch(n, window), message, name="the mask")
-    # Just above a power of two, the smallest, equal ones, and the first again; NumPy's integers.
-    for n, window in ((33, 32), (65, 33), (130, 129), (2, 1), (3, 2), (33, 33), (6, 5), (33, 32)):
-        found = np.asarray(sliding_window_mask(n=np.int64(n), window=np.int64(window)))
-        message = (
-            f"n={n}, window={window}, NumPy integers, by name: (n, n), one row a query, one column "
-            f"a key. Position t sees the {window} positions that end at t, as far as there are."
-        )
-        assert_equal(np.shape(found), (n, n), message, name="the shape")
-        assert_equal(found == 1, by_torch(n, window), message, name="the mask")
-with check("bool, in NumPy; some True, some False", points=0.5):
-    mask = sliding_window_mask(9, 4)
-    found = np.asarray(mask)
-    message = "n = 9, window = 4: the mask is a NumPy array of bool."
-    assert_equal(mask, found == 1, message, name="the mask", against="as an array of bool")
-    message = "n = 9, window = 4: some pairs are allowed (True), and some are not."
-    some = bool(found.any() and not found.all())
-    assert_equal(some, True, message, name="'some are, some are not'")
+with check("windows shorter than the text", points=2):
+    compare((5, 3), (9, 4), *((int(rng.integers(8, 20)), int(rng.integers(2, 7))) for _ in range(4)))
+with check("windows as long as the text, or longer", points=0.5):
+    compare((6, 6), (7, 100))
+with check("windows of 1, texts of one word", points=0.5):
+    compare((4, 1), (1, 1), (1, 7))
+with check("a new array each call", points=0.5, side=True):
+    mask = sliding_window_mask(6, 3)
+    message = "One entry of a mask is written to. The others, and the next mask, should be as without that."
+    after, later = written_into(6, 3)
+    assert_equal(later, mask, message, name="the next mask", against="without writing")
+    after[3, 1] = mask[3, 1]
+    assert_equal(after, mask, message, name="the mask but for that entry", against="without writing")
 checks_passed("sliding_window_mask")
-### END HIDDEN TESTS
-
-
-# %% check="sliding_window_mask_errors" points=0.5
-# Hidden checks of sliding_window_mask: windows below 1, also for a text of one word; a new array.
-### SIDE CONDITION: counts once another check of sliding_window_mask passes.
-### BEGIN HIDDEN TESTS
-@probe
-def addresses(n, window):
-    first, second = sliding_window_mask(n, window), sliding_window_mask(n, window)
-    if not isinstance(first, np.ndarray) or not isinstance(second, np.ndarray):
-        return None
-    return [mask.__array_interface__["data"][0] for mask in (first, second)]
-
-
-@probe
-def turned_around(n, window):
-    """A mask before, and after its entry in row 4, column 3 was turned around."""
-    mask = sliding_window_mask(n, window)
-    before = mask.copy()
-    mask[4, 3] = not mask[4, 3]
-    return before, mask
-
-
-for n, window in ((1, 0), (6, -3), (4, 0)):
-    with assert_raises(ValueError, f"n = {n}, window = {window}: this should be a ValueError."):
-        sliding_window_mask(n, window)
-found = addresses(6, 3)
-assert_equal(
-    found is None, False, "The mask is a NumPy array, at each call.", name="'another kind'"
-)
-first, second = found
-message = (
-    "Two calls should give two arrays, each with memory of its own: somebody may write into one."
-)
-assert_equal(first == second, False, message, name="'two masks share their memory'")
-before, after = turned_around(6, 3)
-before[4, 3] = not before[4, 3]
-message = (
-    "n = 6, window = 3: the entry in row 4, column 3 is written to, and nothing else of the mask "
-    "should change. Check first: does every entry have memory of its own?"
-)
-own = "before, with that entry turned"
-assert_equal(after, before, message, name="the mask", against=own)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -393,88 +290,49 @@ def receptive_field(num_layers, window):
     ### END SOLUTION
 
 
-# %% check="receptive_field" points=2
+# %% check="receptive_field" points=2 card=["how many positions the last one can depend on, itself included", "Returns a Python int"]
 # By hand, and by what one layer more changes.
-def positions(num_layers, window):
-    """What is returned, as an int where it is a whole number of any kind."""
-    found = receptive_field(num_layers, window)
-    kind = type(found).__name__
-    message = f"num_layers = {num_layers}, window = {window}: the result is one number."
-    assert_equal(kind in ("NoneType", "list", "tuple"), False, message, name=f"'{kind}, no number'")
-    return int(found) if found == int(found) else found
-
-
 with check("one layer: the window itself", points=0.5, side=True):
     for window in (3, 4):
         message = f"One layer with a window of {window}: the positions of the window."
-        assert_equal(positions(1, window), window, message, name="positions")
+        assert_close(receptive_field(1, window), window, message, name="positions")
 with check("the table above", points=0.5):
     for num_layers, expected in ((2, 5), (3, 7)):
-        message = (
-            f"{num_layers} layers, window 3: {expected} positions, as in the table above the "
-            "exercise."
-        )
-        assert_equal(positions(num_layers, 3), expected, message, name="positions")
+        message = f"{num_layers} layers, window 3: {expected} positions, as in the table above the exercise."
+        assert_close(receptive_field(num_layers, 3), expected, message, name="positions")
 with check("what one layer more adds", points=0.75):
     for window, expected in ((3, 2), (4, 3), (6, 5)):
-        more = positions(5, window) - positions(4, window)
+        more = np.subtract(receptive_field(5, window), receptive_field(4, window))
         message = f"Window {window}: the fifth layer reaches {expected} positions further back."
-        assert_equal(more, expected, message, name="positions that one layer adds")
+        assert_close(more, expected, message, name="positions that one layer adds")
 with check("a Python int", points=0.25, side=True):
     kind = type(receptive_field(2, 3)).__name__
     assert_equal(kind, "int", "The result is a Python int.", name="the kind of number")
 checks_passed("receptive_field")
 
 
-# %% check="receptive_field_counted" points=2
-# Hidden checks of receptive_field: other layers and windows, counted by following masks; windows of 1.
+# %% check="receptive_field_counted" points=2 card=["through num_layers layers, each with sliding_window_mask(n, window)", "num_layers and window are integers of at least 1", "up to 32 layers, windows from 1 to 40, up to 400 positions"]
+# Hidden checks of receptive_field: other layers and windows, counted by following them; windows of 1.
 ### BEGIN HIDDEN TESTS
-def positions(num_layers, window):
-    found = receptive_field(num_layers, window)
-    kind = type(found).__name__
-    message = f"num_layers = {num_layers}, window = {window}: the result is one number."
-    assert_equal(kind in ("NoneType", "list", "tuple"), False, message, name=f"'{kind}, no number'")
-    return int(found) if found == int(found) else found
-
-
-def by_masks(num_layers, window):
-    n = num_layers * window + 3
-    lower = torch.ones(n, n).tril()
-    mask = (lower - lower.tril(-window)).double()
-    return int((torch.linalg.matrix_power(mask, num_layers)[-1] > 0).sum())
+def compare(*cases):
+    for num_layers, window in cases:
+        seen = {0}
+        for _ in range(num_layers):
+            seen = {position - back for position in seen for back in range(window)}
+        message = (
+            f"num_layers = {num_layers}, window = {window}: how many positions can the last one depend on, itself "
+            "included, when the masks are followed layer by layer?"
+        )
+        assert_close(receptive_field(num_layers, window), len(seen), message, name="positions")
 
 
 rng = check_rng()
-with check("several layers, several windows", points=0.75):
-    drawn = [(int(rng.integers(2, 7)), int(rng.integers(2, 9))) for _ in range(6)]
-    for num_layers, window in [*drawn, (9, 3), (6, 8), (1, 33), (3, 3), (2, 40), (12, 2)]:
-        message = (
-            f"num_layers = {num_layers}, window = {window}: how many positions can the last one "
-            "depend on, itself included, when the masks are followed layer by layer?"
-        )
-        found = positions(num_layers, window)
-        assert_equal(found, by_masks(num_layers, window), message, name="positions")
-with check("what one layer more adds, and a window of one more", points=0.5):
-    for _ in range(3):
-        num_layers, window = int(rng.integers(2, 9)), int(rng.integers(4, 12))
-        more = positions(num_layers + 1, window) - positions(num_layers, window)
-        message = f"One layer more than {num_layers}, window {window}: window - 1 positions more."
-        assert_equal(more, window - 1, message, name="positions that one layer adds")
-        more = positions(num_layers, window + 1) - positions(num_layers, window)
-        message = (
-            f"{num_layers} layers, a window of one more than {window}: one position more for each "
-            "layer."
-        )
-        assert_equal(more, num_layers, message, name="positions that a wider window adds")
-with check("windows of 1 and 2, many layers", points=0.5):
-    for num_layers, window, expected in ((5, 1, 1), (1, 1, 1), (32, 1, 1), (32, 2, 33), (24, 3, 49)):
-        message = f"num_layers = {num_layers}, window = {window}: the positions, in a whole number."
-        if window == 1:
-            message += " A layer with a window of 1 shows each word itself alone."
-        assert_equal(positions(num_layers, window), expected, message, name="positions")
-with check("a Python int", points=0.25, side=True):
-    kind = type(receptive_field(9, 13)).__name__
-    assert_equal(kind, "int", "The result is a Python int.", name="the kind of number")
+with check("several layers, several windows", points=1):
+    compare((4, 3), *((int(rng.integers(2, 9)), int(rng.integers(2, 12))) for _ in range(6)))
+with check("many layers, wide windows", points=0.5):
+    compare((9, 3), (2, 40), (24, 3), (32, 12))
+with check("windows of 1", points=0.5, side=True):
+    compare((5, 1), (1, 1), (32, 1))
 checks_passed("receptive_field")
 ### END HIDDEN TESTS
 
@@ -773,112 +631,59 @@ def linear_attention(Q, K, V):
     ### END SOLUTION
 
 
-# %% check="linear_attention" points=3
-# The table above; a second one with two features; then two texts at once.
-def of_one(Q, K, V):
-    """The output of one text: alone, or in a batch of one where a text alone is not taken."""
+# %% check="linear_attention" points=6 card=["Causal: position t sees the keys and values up to t, its own included", "The feature map elu(x) + 1 on Q and on K", "The divisor is the sum of the features' products", "It never holds n x n scores when n is far above d_k * d_v"]
+# The table above; two features, one of a negative number; then how large a tensor a long text makes.
+def by_hand(Q, K, V, expected, message):
+    texts = [torch.tensor(x) for x in (Q, K, V)]
     try:
-        return linear_attention(Q, K, V)
+        found = linear_attention(*texts)
     except NotImplementedError:
         raise
-    except Exception:
-        return linear_attention(Q[None], K[None], V[None])[0]
-
-
-with check("one feature, by hand", points=0.75):
-    found = of_one(
-        torch.zeros(3, 1), torch.tensor([[0.0], [1], [2]]), torch.tensor([[6.0], [3], [2]])
-    )
-    message = (
-        "The table above the exercise: 6, 4, 3. Each output is S / z after its own word was added. "
-        "Check first: does a position see itself, and no later one, above and below the fraction "
-        "line?"
-    )
-    assert_close(found, torch.tensor([[6.0], [4], [3]]), message, name="the output")
-with check("a negative key, by hand", points=0.5):
-    found = of_one(
-        torch.zeros(2, 1), torch.tensor([[-math.log(2)], [0]]), torch.tensor([[3.0], [6]])
-    )
-    message = (
-        "Keys -ln 2 and 0 have the features 1/2 and 1; values 3 and 6. The outputs are 3, and "
-        "(3/2 + 6) / (1/2 + 1) = 5."
-    )
-    assert_close(found, torch.tensor([[3.0], [5]]), message, name="the output")
-with check("two features, by hand", points=0.75):
-    found = of_one(
-        torch.tensor([[0.0, 0], [2, 0]]), torch.tensor([[0.0, 1], [1, 0]]), torch.tensor([[10.0], [4]])
-    )
-    message = (
-        "The second query has the features 3 and 1, the keys have 1 2 and 2 1. The products are 5 and 7, so "
-        "the second output is (5 * 10 + 7 * 4) / 12 = 6.5. Check first: is the feature map on the "
-        "queries, too?"
-    )
-    assert_close(found, torch.tensor([[10.0], [6.5]]), message, name="the output")
-rng = check_rng()
-Q, V = (torch.tensor(rng.normal(size=s)).float() for s in ((2, 7, 4), (2, 7, 3)))
-K = torch.tensor(rng.normal(size=(2, 1, 4))).float().repeat(1, 7, 1)
-with check("two texts of equal keys", points=0.5):
-    message = (
-        "Two texts of seven words, d_k = 4, d_v = 3. All keys of a text are equal, so each word's output is "
-        "the plain mean of the values up to its own, whatever the queries are."
-    )
-    expected = torch.stack([V[:, : t + 1].mean(dim=1) for t in range(7)], dim=1)
-    assert_close(linear_attention(Q, K, V), expected, message, name="the output")
+    except Exception:  # where a text alone is not taken
+        found = linear_attention(*(x[None] for x in texts))[0]
+    assert_close(found, torch.tensor(expected), message, name="the output")
 
 
 @probe
-def most_numbers(Q, K, V):
-    """The largest number of numbers alive at one time, besides the inputs; small tensors left out."""
-    held, given, most = {}, {x.untyped_storage().data_ptr() for x in (Q, K, V)}, [0]
+def largest_tensor(Q, K, V):
+    sizes = [0]
 
     class Watch(torch.utils._python_dispatch.TorchDispatchMode):
         def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-            result = function(*args, **(kwargs or {}))
-            for x in result if isinstance(result, (tuple, list)) else [result]:
-                if isinstance(x, torch.Tensor) and x.untyped_storage().data_ptr() not in given:
-                    storage = x.untyped_storage()
-                    reference = torch.multiprocessing.reductions.StorageWeakRef(storage)
-                    if storage.nbytes() >= 64 * x.element_size():
-                        held[storage.data_ptr()] = reference, storage.nbytes() // x.element_size()
-            for place in [p for p, (reference, _) in held.items() if reference.expired()]:
-                del held[place]
-            most[0] = max(most[0], sum(n for _, n in held.values()))
-            return result
+            made = function(*args, **(kwargs or {}))
+            for x in made if isinstance(made, (tuple, list)) else [made]:
+                sizes.append(x.untyped_storage().nbytes() // x.element_size() if isinstance(x, torch.Tensor) else 0)
+            return made
 
     with torch.no_grad(), Watch():
-        try:
-            linear_attention(Q, K, V)
-        except NotImplementedError:
-            raise
-        except Exception:  # where a text alone is not taken
-            linear_attention(Q[None], K[None], V[None])
-    return most[0]
+        linear_attention(Q, K, V)
+    return max(sizes)
 
 
-with check("no n x n scores", points=0.5, side=True):
-    n = 512
-    Q, K, V = (torch.tensor(rng.normal(size=s)).float() for s in ((n, 2), (n, 2), (n, 1)))
-    most = most_numbers(Q, K, V)
-    message = (
-        f"512 words, d_k = 2, d_v = 1: at one time about {most:,} numbers are held besides the "
-        "inputs. Fewer than 65,536 are asked for; all scores would be 262,144. Check first: is the "
-        "query taken out of the sums, as in the formula for S and z?"
-    )
-    assert_equal(most < n * n / 4, True, message, name="fewer than n x n numbers")
+with check("one feature, by hand", points=1.5):
+    message = "The table above: 6, 4, 3. Check first: does a word see itself, and no later one, in S and in z?"
+    by_hand([[0.0]] * 3, [[0.0], [1], [2]], [[6.0], [3], [2]], [[6.0], [4], [3]], message)
+with check("two features, by hand", points=1.5):
+    message = "The second query has the features 2 1, the keys 1 2 and 1/2 2: (4 * 10 + 3 * 3) / (4 + 3) = 7."
+    by_hand([[0.0, 0], [1, 0]], [[0.0, 1], [-math.log(2), 1]], [[10.0], [3]], [[10.0], [7]], message)
+with check("no n x n scores", points=3, side=True):
+    largest = largest_tensor(*(torch.tensor(check_rng().normal(size=(1, 512, d))).float() for d in (2, 2, 1)))
+    message = f"512 words: fewer than 65,536 numbers in the largest tensor, not {largest:,}. Is the query out of the sums?"
+    assert_equal(largest < 65_536, True, message, name="fewer than n x n numbers")
 checks_passed("linear_attention")
 
 
-# %% check="linear_attention_values" points=3
-# Hidden checks of linear_attention: sizes, float64, entries from -10 to 10; one word; causality.
+# %% check="linear_attention_values" points=4 card=["Returns the output (..., n, d_v) alone", "The divisor is the sum of the features' products, as in the formula, with no eps", "entries of Q and K from -10 to 10", "float64 is computed in float64", "arguments unchanged"]
+# Hidden checks of linear_attention: random texts; entries from -10 to 10; float64; arguments unchanged.
 ### BEGIN HIDDEN TESTS
-def of_one(Q, K, V):
+def of_one(*text):
     """The output of one text: alone, or in a batch of one where a text alone is not taken."""
     try:
-        return linear_attention(Q, K, V)
+        return linear_attention(*text)
     except NotImplementedError:
         raise
     except Exception:
-        return linear_attention(Q[None], K[None], V[None])[0]
+        return linear_attention(*(x[None] for x in text))[0]
 
 
 def by_formula(Q, K, V):
@@ -887,281 +692,85 @@ def by_formula(Q, K, V):
     return products @ V / products.sum(-1, keepdim=True)
 
 
-def first_other(found, expected):
-    """Which word's output is the first that differs by more than rounding, in words."""
-    if not isinstance(found, torch.Tensor) or found.shape != expected.shape:
-        return ""
-    near = (found.detach().double() - expected).abs() <= 1e-5 * (1 + expected.abs())
-    words = (~near.all(dim=-1)).nonzero()
-    if not len(words):
-        return ""
-    return f" The first word whose output differs by more than 1e-5 is number {int(words[0])}, from 0."
+def draw(n, d_k, d_v):
+    return [torch.tensor(rng.normal(size=(n, d))) for d in (d_k, d_k, d_v)]
 
 
-@probe
-def in_one_mode(Q, K, V, learns):
-    """learns: Q, K and V require gradients, else under no_grad."""
-    Q, K, V = (x.clone().requires_grad_(learns) for x in (Q, K, V))
-    with torch.set_grad_enabled(learns):
-        try:
-            found = linear_attention(Q, K, V)
-        except NotImplementedError:
-            raise
-        except Exception:  # where a text alone is not taken
-            found = linear_attention(Q[None], K[None], V[None])[0]
-    return found.detach() if isinstance(found, torch.Tensor) else found
-
-
-rng = check_rng()
-with check("a text of one word", points=0.5, side=True):
-    Q, K, V = (torch.tensor(rng.normal(size=s)) for s in ((1, 3), (1, 3), (1, 5)))
-    message = "A text of one word, d_k = 3, d_v = 5: its output is its value, (1, 5)."
-    assert_close(of_one(Q, K, V), V, message)
-with check("many sizes, float32 and float64, all digits", points=1.5):
-    for n, d_k, d_v in ((5, 3, 2), (6, 1, 4), (9, 2, 7), (30, 5, 3), (300, 2, 3), (1100, 2, 1)):
-        Q, K, V = (torch.tensor(rng.normal(size=s)) for s in ((n, d_k), (n, d_k), (n, d_v)))
-        message = (
-            f"n = {n}, d_k = {d_k}, d_v = {d_v}, in float64: each word's output is the formula's. "
-            "Both sums, S above the fraction line and z below it, run over all words up to its own."
-        )
-        expected = by_formula(Q, K, V)
-        found = of_one(Q, K, V)
-        assert_close(found, expected, message + first_other(found, expected))
-        message = (
-            f"n = {n}, d_k = {d_k}, d_v = {d_v}, in float64: each word's output is the formula's "
-            "with all digits. Check first: is anything rounded to float32, or is a small number "
-            "added to something?"
-        )
-        assert_close(found, expected, message, precise=True)
-    # Just above a power of two, equal sizes, and the first again; equal keys, values large and 0.
-    sizes = ((33, 3, 2), (3, 3, 3), (65, 1, 5), (5, 70, 33), (4, 5, 5))
-    more = check_rng()
-    for case, (n, d_k, d_v) in enumerate((*sizes, sizes[0])):
-        Q, K, V = (torch.tensor(more.normal(size=(n, d))) for d in (d_k, d_k, d_v))
-        equal, zeros = K.clone(), V.clone()
-        equal[..., 1, :] = equal[..., 0, :]
-        zeros[..., 2, :] = 0.0
-        kinds = {"random": (Q, K, V), "the first two keys equal": (Q, equal, V)}
-        kinds["values of size 2000"] = Q, K, 2000 * V
-        kinds["the third value all zeros"] = Q, K, zeros
-        kinds |= {"all entries of K and V negative": (Q, -K.abs() - 0.1, -V.abs() - 0.1)}
-        kinds |= {"all entries of Q and K 0": (0 * Q, 0 * K, V)}
-        for number, (kind, given) in enumerate(kinds.items()):
-            single, learns = (case + number) % 3 == 0, (case + number) % 2 == 0
-            texts = [x.float() if single else x for x in given]
-            expected = by_formula(*(x.double() for x in texts))
-            message = (
-                f"n = {n}, d_k = {d_k}, d_v = {d_v}, "
-                f"{'float32' if single else 'float64'}, {kind}; "
-                f"{'with requires_grad' if learns else 'under no_grad'}: each word's output is the "
-                "formula's."
-            )
-            assert_close(in_one_mode(*texts, learns), expected, message)
-with check("entries from -10 to 10", points=1):
-    for n, d_k, d_v in ((6, 3, 2), (8, 4, 5)):
-        Q, K = (torch.tensor(rng.uniform(-10, 10, size=(n, d_k))) for _ in range(2))
-        Q[2], K[:3] = -9.0 - Q[2].abs() / 10, -8.0 - K[:3].abs() / 5
-        V = torch.tensor(rng.normal(size=(n, d_v)))
-        message = (
-            f"Entries of Q and K from -10 to 10, n = {n}, float64: each word's output is the formula's. In "
-            "some rows the divisor, the sum of the products, is small. Check first: is something "
-            "added to it?"
-        )
-        assert_close(of_one(Q, K, V), by_formula(Q, K, V), message, rtol=1e-6, atol=1e-9)
-checks_passed("linear_attention")
-### END HIDDEN TESTS
-
-
-# %% check="linear_attention_batches" points=2
-# Hidden checks of linear_attention: leading axes, which broadcast; against each text by itself.
-### BEGIN HIDDEN TESTS
-@probe
-def of_views(Q, K, V):
-    """The same numbers in transposed views, as split_heads gives them."""
-    return linear_attention(*(x.mT.contiguous().mT for x in (Q, K, V)))
-
-
-rng = check_rng()
-for lead_q, lead_k, lead_v, (n, d_k, d_v) in (
-    ((2,), (2,), (2,), (5, 4, 3)),
-    ((3, 4), (3, 4), (3, 4), (5, 4, 3)),
-    ((5,), (5,), (5,), (5, 4, 3)),
-    ((), (3,), (3,), (5, 4, 3)),
-    ((3,), (), (), (5, 4, 3)),
-    ((2, 1), (3,), (2, 3), (5, 4, 3)),
-    ((), (), (2,), (5, 4, 3)),
-    ((1,), (1,), (1,), (5, 4, 3)),
-    ((1, 2), (1, 2), (1, 2), (70, 1, 1)),
-):
-    Q = torch.tensor(rng.normal(size=(*lead_q, n, d_k)))
-    K = torch.tensor(rng.normal(size=(*lead_k, n, d_k)))
-    V = torch.tensor(rng.normal(size=(*lead_v, n, d_v)))
-    lead = torch.broadcast_shapes(lead_q, lead_k, lead_v)
-    found = linear_attention(Q, K, V)
-    axes = f"Leading axes {lead_q} of Q, {lead_k} of K and {lead_v} of V, n = {n}"
-    message = (
-        f"{axes}, d_k = {d_k}, d_v = {d_v}: one tensor of shape {(*lead, n, d_v)}. Leading axes "
-        "broadcast, and those of length 1 stay."
-    )
-    assert_equal(list(getattr(found, "shape", ())), [*lead, n, d_v], message, name="the shape")
-    assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
-    texts = [x.expand(*lead, *x.shape[-2:]).reshape(-1, *x.shape[-2:]) for x in (Q, K, V)]
-    alone = [linear_attention(q, k, v) for q, k, v in zip(*texts, strict=True)]
-    message = f"Texts without leading axes, n = {n}: each has an output of ({n}, {d_v}), finite."
-    for one in alone:
-        assert_equal(list(getattr(one, "shape", ())), [n, d_v], message, name="the shape")
-        assert_equal(bool(torch.as_tensor(one).isfinite().all()), True, message, name="'finite'")
-    expected = torch.stack(alone).double().reshape(*lead, n, d_v)
-    message = "Random texts, each alone: the outputs are numbers that differ."
-    assert_equal(bool(expected.std() > 1e-3), True, message, name="'numbers that differ'")
-    message = (
-        f"{axes}: each text comes out as in your own result for that text alone. Leading axes "
-        "broadcast."
-    )
-    assert_close(found, expected, message, against="for each text alone")
-    message = f"{axes}, transposed views: the same as for the same numbers in new tensors."
-    assert_close(of_views(Q, K, V), expected, message, against="for each text alone")
-    message = (
-        f"Leading axes {lead_q} of Q, {lead_k} of K and {lead_v} of V, texts of one word: each "
-        "output is the word's value. Leading axes broadcast."
-    )
-    found = linear_attention(Q[..., :1, :], K[..., :1, :], V[..., :1, :])
-    assert_close(found, V[..., :1, :].expand(*lead, 1, d_v).clone(), message)
-### END HIDDEN TESTS
-
-
-# %% check="linear_attention_memory" points=3
-# Hidden checks of linear_attention: how many numbers are held at once in a long text.
-### SIDE CONDITION: counts once another check of linear_attention passes.
-### BEGIN HIDDEN TESTS
-@probe
-def most_numbers(Q, K, V):
-    held, given, most = {}, {x.untyped_storage().data_ptr() for x in (Q, K, V)}, [0]
-
-    class Watch(torch.utils._python_dispatch.TorchDispatchMode):
-        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-            result = function(*args, **(kwargs or {}))
-            for x in result if isinstance(result, (tuple, list)) else [result]:
-                if isinstance(x, torch.Tensor) and x.untyped_storage().data_ptr() not in given:
-                    storage = x.untyped_storage()
-                    reference = torch.multiprocessing.reductions.StorageWeakRef(storage)
-                    if storage.nbytes() >= 64 * x.element_size():
-                        held[storage.data_ptr()] = reference, storage.nbytes() // x.element_size()
-            for place in [p for p, (reference, _) in held.items() if reference.expired()]:
-                del held[place]
-            most[0] = max(most[0], sum(n for _, n in held.values()))
-            return result
-
-    with torch.no_grad(), Watch():
-        try:
-            linear_attention(Q, K, V)
-        except NotImplementedError:
-            raise
-        except Exception:  # where a text alone is not taken
-            linear_attention(Q[None], K[None], V[None])
-    return most[0]
-
-
-rng = check_rng()
-for n, d_k, d_v in ((1024, 2, 1), (1024, 1, 3)):
-    Q, K, V = (torch.tensor(rng.normal(size=s)).float() for s in ((n, d_k), (n, d_k), (n, d_v)))
-    most = most_numbers(Q, K, V)
-    message = (
-        f"{n} words, d_k = {d_k}, d_v = {d_v}: at one time about {most:,} numbers are held "
-        f"besides the inputs. Fewer than {n * n // 8:,} are asked for. All scores would be "
-        f"{n * n:,}; a state for each word is {n * d_k * d_v:,}."
-    )
-    assert_equal(most < n * n / 8, True, message, name="fewer than n x n numbers")
-### END HIDDEN TESTS
-
-
-# %% check="linear_attention_gradients" points=2
-# Hidden checks of linear_attention: gradients to Q, K and V, against its own results nearby.
-### BEGIN HIDDEN TESTS
-@probe
-def value_and_gradients(given, direction):
-    given = [x.clone().requires_grad_() for x in given]
-    output = linear_attention(*given)
-    value = (output * direction).sum()
-    if value.requires_grad:
-        value.backward()
-    return value.item(), [x.grad for x in given]
-
-
-rng = check_rng()
-given = [torch.tensor(rng.normal(size=s)) for s in ((5, 4), (5, 4), (5, 3))]
-direction = torch.tensor(rng.normal(size=(5, 3)))
-message = "Q and K of shape (5, 4), V of shape (5, 3): the output has shape (5, 3)."
-assert_equal(list(np.shape(linear_attention(*given))), [5, 3], message, name="its shape")
-_, gradients = value_and_gradients(given, direction)
-for number, (name, gradient) in enumerate(zip("QKV", gradients, strict=True)):
-    way = torch.tensor(rng.normal(size=tuple(given[number].shape)))
-    near = [[x + step * way if i == number else x for i, x in enumerate(given)] for step in (1e-5, -1e-5)]
-    ends = [value_and_gradients(one, direction)[0] for one in near]
-    slope = (ends[0] - ends[1]) / 2e-5
-    message = f"Another {name} gives another result, in numbers."
-    assert_equal(abs(slope) > 1e-6, True, message, name="'a number that changes'")
-    along = 0.0 if gradient is None else (gradient * way).sum().item()
-    message = (
-        f"float64: the gradient of {name} should say how your own result changes when {name} "
-        "changes by 1e-5. Check first: is something detached, or rounded to float32?"
-    )
-    assert_close(
-        along,
-        slope,
-        message,
-        name=f"the slope along {name}",
-        rtol=1e-4,
-        atol=1e-7,
-        against=f"by small steps in {name}",
-    )
-given = [torch.tensor(rng.normal(size=s)) for s in ((80, 2), (80, 2), (80, 3))]
-last = torch.zeros(80, 3, dtype=torch.float64)
-last[-1] = 100.0
-message = "Q and K of shape (80, 2), V of shape (80, 3): the output has shape (80, 3)."
-assert_equal(list(np.shape(linear_attention(*given))), [80, 3], message, name="its shape")
-_, gradients = value_and_gradients(given, last)
-for number, name in ((1, "K"), (2, "V")):
-    way = torch.zeros_like(given[number])
-    way[0] = 1.0
-    near = [[x + step * way if i == number else x for i, x in enumerate(given)] for step in (1e-5, -1e-5)]
-    ends = [value_and_gradients(one, last)[0] for one in near]
-    along = 0.0 if gradients[number] is None else (gradients[number] * way).sum().item()
-    message = (
-        f"80 words, float64: the gradient of the last output should reach the first row of {name}, "
-        "and say how your own result changes when that row changes by 1e-5."
-    )
-    slope = (ends[0] - ends[1]) / 2e-5
-    assert_close(
-        along,
-        slope,
-        message,
-        name=f"the slope along {name}[0]",
-        rtol=1e-4,
-        atol=1e-7,
-        against=f"by small steps in {name}[0]",
-    )
-### END HIDDEN TESTS
-
-
-# %% check="linear_attention_inputs" points=1
-# Hidden checks of linear_attention: arguments unchanged, precision kept.
-### SIDE CONDITION: counts once another check of linear_attention passes.
-### BEGIN HIDDEN TESTS
 @probe
 def arguments_after(Q, K, V):
-    linear_attention(Q, K, V)
+    linear_attention(Q[None], K[None], V[None])
     return Q, K, V
 
 
 rng = check_rng()
-given = [torch.tensor(rng.normal(size=s)) for s in ((5, 4), (5, 4), (5, 3))]
-for name, now, before in zip("QKV", arguments_after(*(x.clone() for x in given)), given, strict=True):
-    assert_equal(now, before, f"{name} was changed by the call.", name=name)
-for dtype in (torch.float32, torch.float64):
-    found = linear_attention(*(x.to(dtype) for x in given))
-    message = f"Inputs of {str(dtype)[6:]}: the output should be {str(dtype)[6:]} too."
-    assert_equal(str(getattr(found, "dtype", None)), str(dtype), message, name="the dtype")
+with check("random texts", points=2):
+    cases = {f"{n} words, d_k = {d_k}, d_v = {d_v}": draw(n, d_k, d_v) for n, d_k, d_v in ((5, 4, 3), (1, 3, 5), (9, 2, 7), (30, 5, 3))}
+    assert_as_reference(of_one, by_formula, cases, "each word's output is the formula's, S and z up to its own word.")
+with check("entries from -10 to 10", points=1):
+    Q, K, V = draw(8, 4, 5)
+    Q, K = 3 * Q.clamp(-3, 3), 3 * K.clamp(-3, 3)
+    Q[2], K[:3] = -9.0 - Q[2].abs() / 10, -8.0 - K[:3].abs() / 5
+    message = "in some rows the divisor is small. Check first: is something added to it?"
+    assert_as_reference(of_one, by_formula, {"Entries from -10 to 10": (Q, K, V)}, message, rtol=1e-6, atol=1e-9)
+with check("float64 in all digits; arguments unchanged", points=1, side=True):
+    given = draw(5, 4, 3)
+    assert_unchanged(arguments_after, **dict(zip("QKV", given)))
+    message = "all digits of the formula. Check first: is something rounded to float32?"
+    assert_as_reference(of_one, by_formula, {"float64": given}, message, precise=True)
+checks_passed("linear_attention")
+### END HIDDEN TESTS
+
+
+# %% check="linear_attention_batches" points=2 card="leading axes broadcast"
+# Hidden checks of linear_attention: no leading axis, one, two, and axes that broadcast.
+### BEGIN HIDDEN TESTS
+def one_or_many(*texts):
+    """One text in a batch of one, where it is not taken alone."""
+    try:
+        return linear_attention(*texts)
+    except NotImplementedError:
+        raise
+    except Exception:
+        if max(x.ndim for x in texts) > 2:
+            raise
+        return linear_attention(*(x[None] for x in texts))[0]
+
+
+def each_as_alone(*cases):
+    texts = [[torch.tensor(rng.normal(size=(*lead, 5, d))) for lead, d in zip(leads, (4, 4, 3))] for leads in cases]
+    assert_each_alone(one_or_many, texts)
+
+
+rng = check_rng()
+with check("one leading axis: each text as alone", points=0.5):
+    each_as_alone([(2,)] * 3, [(1,)] * 3)
+with check("two leading axes: each text as alone", points=0.5):
+    each_as_alone([(3, 2)] * 3)
+with check("leading axes that broadcast: each text as alone", points=0.5):
+    each_as_alone([(2, 1), (3,), (2, 3)], [(3,), (), ()])
+with check("no leading axis", points=0.5):
+    Q, K, V = (torch.tensor(rng.normal(size=(5, d))) for d in (4, 4, 3))
+    assert_close(linear_attention(Q, 0 * K, V)[-1:], V.mean(0, keepdim=True), "Keys of 0: a mean.", name="the last output")
+checks_passed("linear_attention")
+### END HIDDEN TESTS
+
+
+# %% check="linear_attention_gradients" points=2 card="gradients to all three"
+# Hidden checks of linear_attention: gradients to Q, K and V.
+### BEGIN HIDDEN TESTS
+@probe
+def gradients(Q, K, V, weights):
+    given = [x.clone().requires_grad_() for x in (Q, K, V)]
+    value = (linear_attention(*given) * weights).sum()
+    if value.requires_grad:
+        value.backward()
+    return [x.grad for x in given]
+
+
+rng = check_rng()
+given = {name: torch.tensor(rng.normal(size=(2, 5, d))) for name, d in zip("QKV", (4, 4, 3))}
+message = "Gradients should say how your own result changes. Check first: is something detached?"
+assert_slopes(linear_attention, gradients, given, message)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1221,83 +830,63 @@ class LinearAttentionState:
         ### END SOLUTION
 
 
-# %% check="LinearAttentionState" points=3
-# The same table, step by step; then two texts at once; two states in turn.
+# %% check="LinearAttentionState" points=6 card=["It equals linear_attention at every position", "which sees this word too", "Two states know nothing of each other", "a state is no larger after many steps than after one"]
+# The same table, step by step; two features; two states in turn; how large a state becomes.
 @probe
-def stepped(Q, K, V):
+def in_turn(*texts):
+    """Each text's outputs: they take steps in turn, each with a state of its own."""
+    states = [LinearAttentionState() for _ in texts]
+    return list(zip(*([s.step(*word) for s, word in zip(states, row)] for row in zip(*(zip(*text) for text in texts)))))
+
+
+@probe
+def sizes(Q, K, V):
+    def numbers(thing):  # that the state's attributes hold
+        parts = torch.utils._pytree.tree_leaves(thing)
+        return sum(x.numel() if isinstance(x, torch.Tensor) else 1 + numbers(getattr(x, "__dict__", ())) for x in parts)
+
     state = LinearAttentionState()
-    steps = zip(Q.unbind(-2), K.unbind(-2), V.unbind(-2))
-    return torch.stack([state.step(q, k, v) for q, k, v in steps], dim=-2)
+    return [(state.step(q, k, v), numbers(vars(state)))[1] for q, k, v in zip(Q, K, V)]
 
 
-@probe
-def stepped_in_turn(one, other):
-    states = LinearAttentionState(), LinearAttentionState()
-    outputs = [], []
-    for t in range(one[0].shape[-2]):
-        for state, (Q, K, V), into in zip(states, (one, other), outputs):
-            into.append(state.step(Q[..., t, :], K[..., t, :], V[..., t, :]))
-    return [torch.stack(into, dim=-2) for into in outputs]
+def by_hand(message, *texts):
+    for found, (*_, expected) in zip(in_turn(*([torch.tensor(x) for x in text[:3]] for text in texts)), texts, strict=True):
+        shapes = [list(getattr(x, "shape", ())) for x in found]
+        assert_equal(shapes, [[1]] * len(expected), "Each step returns its output alone, (1,).", name="the shapes")
+        assert_close(torch.stack(found), torch.tensor(expected), message, name="the outputs")
 
 
-with check("the first word", points=0.5, side=True):
-    found = stepped(torch.zeros(1, 1), torch.tensor([[1.0]]), torch.tensor([[6.0]]))
-    message = "After one word, with the value 6, the output is its value: a word sees itself."
-    assert_close(found, torch.tensor([[6.0]]), message, name="the output")
-with check("three words, by hand", points=1):
-    found = stepped(torch.zeros(3, 1), torch.tensor([[0.0], [1], [2]]), torch.tensor([[6.0], [3], [2]]))
-    message = (
-        "The table of exercise 3, one step for each word: 6, 4, 3. Check first: is everything so "
-        "far in the state, and this word too, above and below the fraction line?"
-    )
-    assert_close(found, torch.tensor([[6.0], [4], [3]]), message, name="the outputs")
-with check("two texts, two features, by hand", points=1):
-    Q = torch.tensor([[[0.0, 0], [2, 0]], [[1, 0], [0, 0]]])
-    K = torch.tensor([[[0.0, 1], [1, 0]], [[0, 0], [2, 1]]])
-    V = torch.tensor([[[10.0], [4]], [[4], [11]]])
-    message = (
-        "Two texts of two words. The second query of the first has the features 3 and 1, the keys have 1 2 "
-        "and 2 1: the products are 5 and 7, (5 * 10 + 7 * 4) / 12 = 6.5. In the second text the last query "
-        "has 1 and 1, the keys have 1 1 and 3 2: (2 * 4 + 5 * 11) / 7 = 9."
-    )
-    expected = torch.tensor([[[10.0], [6.5]], [[4], [9]]])
-    assert_close(stepped(Q, K, V), expected, message, name="the outputs")
-rng = check_rng()
-given = [torch.tensor(rng.normal(size=s)).float() for s in ((2, 7, 4), (2, 7, 4), (2, 7, 3))]
-with check("two states in turn, each as a state alone", points=0.5, side=True):
-    other = [x.flip(-2) + 0.5 for x in given]
-    copies = [[x.clone() for x in text] for text in (given, other)]
-    for found, text in zip(stepped_in_turn(*copies), (given, other), strict=True):
-        expected = torch.as_tensor(stepped(*(x.clone() for x in text)))
-        message = "A random text, with a state of its own: the outputs are numbers that differ."
-        assert_equal(bool(expected.std() > 1e-3), True, message, name="'numbers that differ'")
-        message = (
-            "Two states that are used in turn: each gives what your own state gives for its words "
-            "alone, and knows nothing of the other's."
-        )
-        own = "with one state alone"
-        assert_close(found, expected, message, name="the outputs", against=own)
+table = [[0.0]] * 3, [[0.0], [1], [2]], [[6.0], [3], [2]], [[6.0], [4], [3]]
+with check("three words, by hand", points=1.5):
+    by_hand("The table of exercise 3: 6, 4, 3. Check first: is this word in the state, too, in S and in z?", table)
+with check("two features, by hand", points=1):
+    message = "The second query has the features 2 1, the keys 1 2 and 1/2 2: (4 * 10 + 3 * 3) / (4 + 3) = 7."
+    by_hand(message, ([[0.0, 0], [1, 0]], [[0.0, 1], [-math.log(2), 1]], [[10.0], [3]], [[10.0], [7]]))
+with check("two states in turn", points=0.5, side=True):
+    other = [[0.0]] * 3, [[1.0], [0], [1]], [[3.0], [6], [1]], [[3.0], [4], [2.8]]
+    by_hand("Two states that are used in turn should know nothing of each other's words: 6, 4, 3 and 3, 4, 2.8.", table, other)
+with check("no larger after many steps", points=3, side=True):
+    held = sizes(*(torch.tensor(check_rng().normal(size=(30, d))) for d in (3, 3, 2)))
+    message = f"The state holds {held[0]} numbers after one step, and up to {max(held)} in 30. Are all words kept?"
+    assert_equal([size <= held[0] for size in held], [True] * 30, message, name="no larger, after each step")
 checks_passed("LinearAttentionState")
 
 
-# %% check="LinearAttentionState_values" points=3
-# Hidden checks of LinearAttentionState: equal to the formula at every position, in float64.
+# %% check="LinearAttentionState_values" points=4 card=["It equals linear_attention at every position", "float64 is computed in float64", "arguments unchanged"]
+# Hidden checks of LinearAttentionState: the formula at every position; entries from -10 to 10; float64; arguments unchanged.
 ### BEGIN HIDDEN TESTS
 @probe
 def stepped(Q, K, V):
+    """The outputs, and the arguments afterwards."""
     state = LinearAttentionState()
-    steps = zip(Q.unbind(-2), K.unbind(-2), V.unbind(-2))
-    with torch.no_grad():
-        return torch.stack([state.step(q, k, v) for q, k, v in steps], dim=-2)
+    return [state.step(q, k, v) for q, k, v in zip(Q, K, V)], Q, K, V
 
 
-@probe
-def stepped_by_name(Q, K, V, learns):
-    """Arguments by name; learns: they require gradients, else under no_grad."""
-    state = LinearAttentionState()
-    steps = zip(*(x.clone().requires_grad_(learns).unbind(-2) for x in (Q, K, V)))
-    with torch.set_grad_enabled(learns):
-        return torch.stack([state.step(q=q, k=k, v=v) for q, k, v in steps], dim=-2).detach()
+def outputs(Q, K, V):
+    found = stepped(Q, K, V)[0]
+    shapes = [list(getattr(x, "shape", ())) for x in found]
+    assert_equal(shapes, [[V.shape[-1]]] * len(Q), "Each output is (d_v,).", name="the shapes of the outputs")
+    return torch.stack(found)
 
 
 def by_formula(Q, K, V):
@@ -1306,281 +895,86 @@ def by_formula(Q, K, V):
     return products @ V / products.sum(-1, keepdim=True)
 
 
-def first_other(found, expected):
-    """Which word's output is the first that differs by more than rounding, in words."""
-    if not isinstance(found, torch.Tensor) or found.shape != expected.shape:
-        return ""
-    near = (found.detach().double() - expected).abs() <= 1e-5 * (1 + expected.abs())
-    words = (~near.all(dim=-1)).nonzero()
-    if not len(words):
-        return ""
-    return f" The first word whose output differs by more than 1e-5 is number {int(words[0])}, from 0."
+def draw(n, d_k, d_v):
+    return [torch.tensor(rng.normal(size=(n, d))) for d in (d_k, d_k, d_v)]
 
 
 rng = check_rng()
-with check("many sizes and leading axes, float32 and float64, all digits", points=2):
-    for n, d_k, d_v in ((5, 3, 2), (6, 1, 4), (9, 2, 7), (40, 5, 3), (600, 2, 1)):
-        given = [torch.tensor(rng.normal(size=s)) for s in ((n, d_k), (n, d_k), (n, d_v))]
-        message = (
-            f"n = {n}, d_k = {d_k}, d_v = {d_v}, in float64: each step's output is that of the "
-            "formula of exercise 3, with the sums over all words so far, this one included."
-        )
-        expected = by_formula(*given)
-        found = stepped(*given)
-        assert_close(found, expected, message + first_other(found, expected))
-        message = (
-            f"n = {n}, d_k = {d_k}, d_v = {d_v}, in float64: each step's output is the formula's "
-            "with all digits. Check first: is anything rounded to float32, or is a small number "
-            "added to something?"
-        )
-        assert_close(found, expected, message, precise=True)
-    Q, V = (torch.tensor(check_rng().normal(size=(1100, d))) for d in (2, 1))
-    K = torch.full((1100, 2), 10.0).double()
-    message = (
-        "1,100 steps, d_k = 2, every entry of k 10, float64: the sum z of the features passes "
-        "12,000, and each step's output is still that of the formula of exercise 3."
-    )
-    expected = by_formula(Q, K, V)
-    found = stepped(Q, K, V)
-    assert_close(found, expected, message + first_other(found, expected))
-    # Just above a power of two, equal sizes, and the first again; equal keys, values large and 0.
-    sizes = ((), 33, 4, 2), ((4,), 4, 4, 4), ((2, 1, 2), 65, 1, 5), ((), 5, 70, 33), ((5,), 6, 5, 5)
-    more = check_rng()
-    for case, (lead, n, d_k, d_v) in enumerate((*sizes, sizes[0])):
-        Q, K, V = (torch.tensor(more.normal(size=(*lead, n, d))) for d in (d_k, d_k, d_v))
-        equal, zeros = K.clone(), V.clone()
-        equal[..., 1, :] = equal[..., 0, :]
-        zeros[..., 2, :] = 0.0
-        kinds = {"random": (Q, K, V), "the first two keys equal": (Q, equal, V)}
-        kinds["values of size 2000"] = Q, K, 2000 * V
-        kinds["the third value all zeros"] = Q, K, zeros
-        kinds |= {"all entries of k and v negative": (Q, -K.abs() - 0.1, -V.abs() - 0.1)}
-        for number, (kind, given) in enumerate(kinds.items()):
-            if (case + 2 * number) % 5 > 1:  # two kinds for each size
-                continue
-            single, learns = (case + number) % 3 == 0, (case + number) % 2 == 0
-            texts = [x.float() if single else x for x in given]
-            expected = by_formula(*(x.double() for x in texts))
-            message = (
-                f"Leading axes {lead}, {n} steps, d_k = {d_k}, d_v = {d_v}, "
-                f"{'float32' if single else 'float64'}, {kind}; q, k and v by name, "
-                f"{'with requires_grad' if learns else 'under no_grad'}: each step's output is "
-                "that of the formula of exercise 3."
-            )
-            assert_close(stepped_by_name(*texts, learns), expected, message)
+with check("random texts", points=2):
+    cases = {f"{n} steps, d_k = {d_k}, d_v = {d_v}": draw(n, d_k, d_v) for n, d_k, d_v in ((5, 4, 3), (9, 2, 7), (40, 5, 3))}
+    assert_as_reference(outputs, by_formula, cases, "each output is the formula's, over all words so far.")
 with check("entries from -10 to 10", points=1):
-    Q, K = (torch.tensor(rng.uniform(-10, 10, size=(6, 3))) for _ in range(2))
+    Q, K, V = draw(8, 4, 5)
+    Q, K = 3 * Q.clamp(-3, 3), 3 * K.clamp(-3, 3)
     Q[2], K[:3] = -9.0 - Q[2].abs() / 10, -8.0 - K[:3].abs() / 5
-    V = torch.tensor(rng.normal(size=(6, 4)))
-    message = (
-        "Entries of q and k from -10 to 10, six steps, float64: each step's output is the formula's. "
-        "At some the divisor, the sum of the products, is small. Check first: is something added "
-        "to it?"
-    )
-    assert_close(stepped(Q, K, V), by_formula(Q, K, V), message, rtol=1e-6, atol=1e-9)
+    message = "at some steps the divisor is small. Check first: is something added to it?"
+    assert_as_reference(outputs, by_formula, {"Entries from -10 to 10": (Q, K, V)}, message, rtol=1e-6, atol=1e-9)
+with check("float64 in all digits; arguments unchanged", points=1, side=True):
+    given = draw(5, 4, 3)
+    assert_unchanged(lambda *given: stepped(*given)[1:], **dict(zip("qkv", given)))
+    message = "all digits of the formula. Check first: is something rounded to float32?"
+    assert_as_reference(outputs, by_formula, {"float64": given}, message, precise=True)
 checks_passed("LinearAttentionState")
 ### END HIDDEN TESTS
 
 
-# %% check="LinearAttentionState_batches" points=1.5
-# Hidden checks of LinearAttentionState: leading axes, which broadcast; against each text by itself.
+# %% check="LinearAttentionState_batches" points=1.5 card="leading axes, which broadcast"
+# Hidden checks of LinearAttentionState: one leading axis, two, and axes that broadcast.
 ### BEGIN HIDDEN TESTS
 @probe
 def stepped(Q, K, V):
     state = LinearAttentionState()
-    steps = zip(Q.unbind(-2), K.unbind(-2), V.unbind(-2))
-    with torch.no_grad():
-        return [state.step(q, k, v) for q, k, v in steps]
+    return [state.step(q, k, v) for q, k, v in zip(*(x.unbind(-2) for x in (Q, K, V)))]
+
+
+def outputs(Q, K, V):
+    lead = torch.broadcast_shapes(*(x.shape[:-2] for x in (Q, K, V)))
+    found = stepped(Q, K, V)
+    shapes = [list(getattr(x, "shape", ())) for x in found]
+    message = f"q {[*Q.shape[:-2], 4]}, k {[*K.shape[:-2], 4]}, v {[*V.shape[:-2], 3]}: each output is {[*lead, 3]}."
+    assert_equal(shapes, [[*lead, 3]] * 5, message, name="the shapes of the outputs")
+    return torch.stack(found, dim=-2)
+
+
+def each_as_alone(*cases):
+    texts = [[torch.tensor(rng.normal(size=(*lead, 5, d))) for lead, d in zip(leads, (4, 4, 3))] for leads in cases]
+    assert_each_alone(outputs, texts)
 
 
 rng = check_rng()
-
-
-def compare(lead_q, lead_k, lead_v, rng=rng):
-    """All texts at once, against each by itself."""
-    Q = torch.tensor(rng.normal(size=(*lead_q, 5, 4)))
-    K = torch.tensor(rng.normal(size=(*lead_k, 5, 4)))
-    V = torch.tensor(rng.normal(size=(*lead_v, 5, 3)))
-    lead = torch.broadcast_shapes(lead_q, lead_k, lead_v)
-    found = stepped(Q, K, V)
-    axes = f"Leading axes {lead_q} of q, {lead_k} of k and {lead_v} of v"
-    message = (
-        f"{axes}, d_v = 3, five steps: each step's output has shape {(*lead, 3)}. Leading axes "
-        "broadcast, and those of length 1 stay."
-    )
-    shapes = [list(getattr(one, "shape", ())) for one in found]
-    assert_equal(shapes, [[*lead, 3]] * 5, message, name="the shapes of the five outputs")
-    found = torch.stack([torch.as_tensor(one) for one in found], dim=-2)
-    texts = [x.expand(*lead, *x.shape[-2:]).reshape(-1, *x.shape[-2:]) for x in (Q, K, V)]
-    alone = [[torch.as_tensor(x) for x in stepped(*text)] for text in zip(*texts, strict=True)]
-    message = "One text without leading axes: each of the five outputs is of shape (3,), finite."
-    for one in alone:
-        assert_equal([list(x.shape) for x in one], [[3]] * 5, message, name="the shapes")
-        assert_equal(all(bool(x.isfinite().all()) for x in one), True, message, name="'finite'")
-    alone = [torch.stack(one) for one in alone]
-    expected = torch.stack(alone).double().reshape(*lead, 5, 3)
-    message = "Random texts, each with a state of its own: the outputs are numbers that differ."
-    assert_equal(bool(expected.std() > 1e-3), True, message, name="'numbers that differ'")
-    message = "Random texts, five words each: the outputs are not the words' own values alone."
-    own = V.expand_as(expected)
-    assert_equal(bool((expected - own).abs().max() > 1e-3), True, message, name="'more than v'")
-    message = (
-        f"{axes}: each text comes out as in your own result for that text alone. Leading axes "
-        "broadcast."
-    )
-    assert_close(found, expected, message, against="for each text alone")
-
-
-with check("none, one and two leading axes: each text as alone", points=0.75):
-    for lead in ((), (3,), (2, 3)):
-        compare(lead, lead, lead)
-    compare((1,), (1,), (1,), check_rng())
-with check("leading axes that broadcast: each text as alone, at every step", points=0.75):
-    compare((4,), (), ())
-    compare((2, 1), (3,), (2, 3))
+with check("one leading axis: each text as alone", points=0.5):
+    each_as_alone([(2,)] * 3, [(1,)] * 3)
+with check("two leading axes: each text as alone", points=0.5):
+    each_as_alone([(3, 2)] * 3)
+with check("leading axes that broadcast: each text as alone", points=0.5):
+    each_as_alone([(2, 1), (3,), (2, 3)], [(3,), (), ()])
 checks_passed("LinearAttentionState")
 ### END HIDDEN TESTS
 
 
-# %% check="LinearAttentionState_size" points=3
-# Hidden checks of LinearAttentionState: it is no larger after many steps than after one.
-### SIDE CONDITION: counts once another check of LinearAttentionState passes.
+# %% check="LinearAttentionState_gradients" points=1.5 card="gradients flow through all steps"
+# Hidden checks of LinearAttentionState: gradients through all steps.
 ### BEGIN HIDDEN TESTS
 @probe
-def size_of(Q, K, V):
-    """How many numbers the state's attributes hold after each step."""
-
-    def numbers(thing, seen):
-        if id(thing) in seen:
-            return 0
-        seen.add(id(thing))
-        if isinstance(thing, torch.Tensor):
-            return thing.untyped_storage().nbytes() // thing.element_size()
-        if isinstance(thing, np.ndarray):
-            return thing.size
-        if isinstance(thing, dict):
-            return sum(numbers(one, seen) for one in thing.values())
-        if isinstance(thing, (list, tuple, set)):
-            return sum(numbers(one, seen) for one in thing)
-        if hasattr(thing, "__dict__") and not isinstance(thing, type) and not callable(thing):
-            return numbers(vars(thing), seen)
-        return 1
-
-    state, sizes = LinearAttentionState(), []
-    with torch.no_grad():
-        for q, k, v in zip(Q, K, V):
-            state.step(q.clone(), k.clone(), v.clone())
-            on_the_class = [x for x in vars(type(state)).values() if isinstance(x, (list, dict))]
-            sizes.append(numbers([getattr(state, "__dict__", {}), on_the_class], set()))
-    return sizes
-
-
-rng = check_rng()
-sizes = size_of(*(torch.tensor(rng.normal(size=s)) for s in ((60, 3), (60, 3), (60, 2))))
-message = (
-    f"After one step the state holds {sizes[0] if len(sizes) else 0} numbers, and within 60 steps "
-    f"up to {max(sizes, default=0)}. It should not become larger than after one. Check first: sums "
-    "have a fixed size, all words so far have not."
-)
-assert_equal(len(sizes), 60, "Sixty steps are taken.", name="steps")
-assert_equal(max(sizes) <= sizes[0], True, message, name="no larger after 60 steps")
-### END HIDDEN TESTS
-
-
-# %% check="LinearAttentionState_gradients" points=1.5
-# Hidden checks of LinearAttentionState: gradients of the last output reach every earlier word.
-### BEGIN HIDDEN TESTS
-@probe
-def value_and_gradients(given, direction):
-    given = [x.clone().requires_grad_() for x in given]
+def stepped(Q, K, V):
     state = LinearAttentionState()
-    steps = zip(*(x.unbind(-2) for x in given))
-    outputs = torch.stack([state.step(q, k, v) for q, k, v in steps], dim=-2)
-    value = (outputs * direction).sum()
+    return torch.stack([state.step(q, k, v) for q, k, v in zip(Q, K, V)])
+
+
+@probe
+def gradients(Q, K, V, weights):
+    given = [x.clone().requires_grad_() for x in (Q, K, V)]
+    state = LinearAttentionState()
+    value = sum((state.step(q, k, v) * way).sum() for q, k, v, way in zip(*given, weights))
     if value.requires_grad:
         value.backward()
-    return value.item(), [x.grad for x in given]
+    return [x.grad for x in given]
 
 
 rng = check_rng()
-given = [torch.tensor(rng.normal(size=s)) for s in ((2, 5, 4), (2, 5, 4), (2, 5, 3))]
-direction = torch.tensor(rng.normal(size=(2, 5, 3)))
-_, gradients = value_and_gradients(given, direction)
-for number, (name, gradient) in enumerate(zip("qkv", gradients, strict=True)):
-    way = torch.tensor(rng.normal(size=tuple(given[number].shape)))
-    near = [[x + step * way if i == number else x for i, x in enumerate(given)] for step in (1e-5, -1e-5)]
-    ends = [value_and_gradients(one, direction)[0] for one in near]
-    slope = (ends[0] - ends[1]) / 2e-5
-    message = f"Another {name} gives other outputs, in numbers."
-    assert_equal(abs(slope) > 1e-6, True, message, name="'a number that changes'")
-    along = 0.0 if gradient is None else (gradient * way).sum().item()
-    message = (
-        f"Five steps, float64: the gradient of {name} should say how your own outputs change when "
-        f"{name} changes by 1e-5, at every step. Check first: is the state detached, or something "
-        "rounded to float32?"
-    )
-    assert_close(
-        along,
-        slope,
-        message,
-        name=f"the slope along {name}",
-        rtol=1e-4,
-        atol=1e-7,
-        against=f"by small steps in {name}",
-    )
-given = [torch.tensor(rng.normal(size=s)) for s in ((80, 2), (80, 2), (80, 3))]
-last = torch.zeros(80, 3, dtype=torch.float64)
-last[-1] = 100.0
-_, gradients = value_and_gradients(given, last)
-for number, name in ((1, "k"), (2, "v")):
-    way = torch.zeros_like(given[number])
-    way[0] = 1.0
-    near = [[x + step * way if i == number else x for i, x in enumerate(given)] for step in (1e-5, -1e-5)]
-    ends = [value_and_gradients(one, last)[0] for one in near]
-    along = 0.0 if gradients[number] is None else (gradients[number] * way).sum().item()
-    message = (
-        f"80 steps, float64: the gradient of the last output should reach the {name} of the first "
-        "step, and say how your own result changes when it changes by 1e-5."
-    )
-    slope = (ends[0] - ends[1]) / 2e-5
-    assert_close(
-        along,
-        slope,
-        message,
-        name=f"the slope along the first {name}",
-        rtol=1e-4,
-        atol=1e-7,
-        against=f"by small steps in the first {name}",
-    )
-### END HIDDEN TESTS
-
-
-# %% check="LinearAttentionState_inputs" points=1
-# Hidden checks of LinearAttentionState: arguments unchanged, precision kept, outputs kept.
-### SIDE CONDITION: counts once another check of LinearAttentionState passes.
-### BEGIN HIDDEN TESTS
-@probe
-def afterwards(Q, K, V):
-    state, outputs, copies = LinearAttentionState(), [], []
-    with torch.no_grad():
-        for q, k, v in zip(Q, K, V):
-            outputs.append(state.step(q, k, v))
-            copies.append(outputs[-1].clone())
-    return Q, K, V, torch.stack(outputs), torch.stack(copies)
-
-
-rng = check_rng()
-given = [torch.tensor(rng.normal(size=s)) for s in ((5, 4), (5, 4), (5, 3))]
-for dtype in (torch.float32, torch.float64):
-    before = [x.to(dtype) for x in given]
-    *after, outputs, copies = afterwards(*(x.clone() for x in before))
-    for name, now, then in zip("qkv", after, before, strict=True):
-        assert_equal(now, then, f"{name} was changed by a step.", name=name)
-    message = "An output was changed by a later step."
-    own = "right after each step"
-    assert_equal(outputs, copies, message, name="the outputs", against=own)
-    message = f"Arguments of {str(dtype)[6:]}: the outputs should be {str(dtype)[6:]} too."
-    assert_equal(str(outputs.dtype), str(dtype), message, name="the dtype")
+given = {name: torch.tensor(rng.normal(size=(5, d))) for name, d in zip("qkv", (4, 4, 3))}
+message = "Gradients should say how your own outputs change, at every step. Check first: is the state detached?"
+assert_slopes(stepped, gradients, given, message)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1723,42 +1117,26 @@ def mended_keys(K):
     ### END SOLUTION
 
 
-# %% check="mended_keys" points=2
+# %% check="mended_keys" points=2 card=["each key divided by the length of the longest key up to it, itself included", "no key of the result is longer than 1", "Leading axes are texts, each with its own longest key"]
 # The table above; then two texts at once.
 keys = torch.tensor([[3.0, 4], [0, 2], [6, 8], [0, 5]])
+expected = torch.tensor([[0.6, 0.8], [0, 0.4], [0.6, 0.8], [0, 0.5]])
 with check("the first key", points=0.5):
-    message = (
-        "The key (3, 4) stands first, and its length is 5: (0.6, 0.8). What stands behind it is not known yet."
-    )
-    assert_close(
-        mended_keys(keys.clone())[:1], torch.tensor([[0.6, 0.8]]), message, name="the first key"
-    )
+    message = "The key (3, 4) stands first: (0.6, 0.8). What stands behind it is not known yet."
+    assert_close(mended_keys(keys.clone())[:1], expected[:1], message, name="the first key")
 with check("all keys, by hand", points=1):
-    expected = torch.tensor([[0.6, 0.8], [0, 0.4], [0.6, 0.8], [0, 0.5]])
-    message = "The table above, four keys: they are divided by 5, 5, 10 and 10."
+    message = "The table above: the four keys are divided by 5, 5, 10 and 10."
     assert_close(mended_keys(keys.clone()), expected, message, name="the keys")
 with check("two texts", points=0.5):
-    both = torch.stack([keys, keys.flip(0)])
-    expected = torch.tensor([[0.0, 1], [0.6, 0.8], [0, 0.2], [0.3, 0.4]])
-    message = (
-        "Two texts. The second is the table read from below: its keys, by themselves, are divided "
-        "by 5, 10, 10 and 10. Each text begins anew."
-    )
-    found = mended_keys(both.clone())
-    texts = 0 if found is None else len(found)
-    assert_equal(texts, 2, "Two texts of four keys: (2, 4, 2).", name="how many texts come back")
-    assert_close(found[1], expected, message, name="the keys of the second text")
-    expected = torch.tensor([[0.6, 0.8], [0, 0.4], [0.6, 0.8], [0, 0.5]])
-    message = (
-        "Two texts. The first is the table: its keys are divided by 5, 5, 10 and 10. Each text "
-        "has its own longest key."
-    )
-    assert_close(found[0], expected, message, name="the keys of the first text")
+    below = torch.tensor([[0.0, 1], [0.6, 0.8], [0, 0.2], [0.3, 0.4]])
+    message = "The table, and the table from below (divided by 5, 10, 10, 10). Each text begins anew."
+    found = mended_keys(torch.stack([keys, keys.flip(0)]))
+    assert_close(found, torch.stack([expected, below]), message, name="the keys")
 checks_passed("mended_keys")
 
 
-# %% check="mended_keys_texts" points=1
-# Hidden checks of mended_keys: other lengths, any leading axes, float64.
+# %% check="mended_keys_texts" points=1.5 card=["each key divided by the length of the longest key up to it, itself included", "other lengths, any leading axes; float64 is computed in float64; K unchanged"]
+# Hidden checks of mended_keys: other lengths, any leading axes; float64; K unchanged.
 ### BEGIN HIDDEN TESTS
 def one_by_one(K):
     longest, kept = torch.zeros(K.shape[:-2], dtype=K.dtype), []
@@ -1769,112 +1147,30 @@ def one_by_one(K):
 
 
 @probe
-def of_a_view(K):
-    """The same keys in a transposed view, as split_heads gives them."""
-    return mended_keys(K.mT.contiguous().mT)
-
-
-@probe
-def by_name(K):
-    with torch.no_grad():
-        return mended_keys(K=K)
-
-
-rng = check_rng()
-with check("other lengths and sizes, one text and several, all digits", points=0.5):
-    for n, d_k in ((1, 3), (6, 1), (9, 4), (30, 2), (1100, 2)):
-        K = torch.tensor(rng.normal(size=(n, d_k)))
-        message = (
-            f"n = {n}, d_k = {d_k}, in float64: each key is divided by the length of the longest key up to "
-            "it, itself included."
-        )
-        expected = one_by_one(K)
-        found = mended_keys(K)
-        assert_close(found, expected, message, name="the keys")
-        message = (
-            f"n = {n}, d_k = {d_k}, in float64: each key is divided as asked, with all digits of "
-            "float64. Check first: is anything rounded to float32?"
-        )
-        assert_close(found, expected, message, name="the keys", precise=True)
-    K = torch.tensor([[0.03, 0.04], [-0.3, 0.4], [0, 0.02], [0.04, -0.03]], dtype=torch.float64)
-    message = (
-        "Four keys, all shorter than 1, of the lengths 0.05, 0.5, 0.02 and 0.05: they are divided "
-        "by 0.05, 0.5, 0.5 and 0.5."
-    )
-    assert_close(mended_keys(K.clone()), one_by_one(K), message, name="the keys")
-    for n in (3, 5, 6, 7, 12, 31):
-        K = torch.tensor([[3.0, 4.0], *[[0.3, -0.4]] * (n - 1)], dtype=torch.float64)
-        message = (
-            f"n = {n}: the first key has the length 5, the others 0.5. All {n}, the last one too, "
-            "are divided by 5."
-        )
-        assert_close(mended_keys(K.clone()), K / 5, message, name="the keys")
-    # Just above a power of two, equal sizes, and the first again; equal, large and positive keys.
-    sizes = ((), 33, 3), ((3,), 3, 3), ((2, 1, 2), 65, 1), ((5,), 130, 5), ((), 2, 70), ((), 33, 3)
-    more = check_rng()
-    for case, (lead, n, d_k) in enumerate(sizes):
-        K = torch.tensor(more.normal(size=(*lead, n, d_k)))
-        falling = torch.linspace(9, 1, n).double()[:, None]
-        kinds = {"random": K, "of size 2000": 2000 * K, "of size 0.001": K / 1000}
-        kinds |= {"all positive": K.abs() + 0.1, "ever shorter": falling * F.normalize(K, dim=-1)}
-        kinds["all equal"] = (K[..., :1, :] + 0 * K).clone()
-        for number, (kind, given) in enumerate(kinds.items()):
-            if (case + number) % 3:  # two kinds for each size
-                continue
-            single = (case + number) % 2 == 0
-            keys = given.float() if single else given
-            message = (
-                f"K of shape {tuple(keys.shape)}, {'float32' if single else 'float64'}, keys "
-                f"{kind}, by name (K=...), under no_grad: each key is divided by the length of the "
-                "longest key of its text up to it, itself included."
-            )
-            assert_close(by_name(keys), one_by_one(keys.double()), message, name="the keys")
-with check("leading axes: each text as alone, views too", points=0.5):
-    for lead in ((3,), (2, 4), (1, 5)):
-        K = torch.tensor(rng.normal(size=(*lead, 7, 3)))
-        found = mended_keys(K)
-        message = (
-            f"Leading axes {lead}, seven keys of three features: one tensor of the shape of K."
-        )
-        assert_equal(list(getattr(found, "shape", ())), [*lead, 7, 3], message, name="the shape")
-        assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
-        alone = [mended_keys(text) for text in K.reshape(-1, 7, 3)]
-        expected = torch.stack(alone).double().reshape(*lead, 7, 3)
-        message = "Random keys: those of the result are numbers that differ."
-        assert_equal(bool(expected.std() > 1e-3), True, message, name="'numbers that differ'")
-        message = "Random keys: those of the result are others than those of K."
-        others = bool((expected - K).abs().max() > 1e-3)
-        assert_equal(others, True, message, name="'numbers that differ from K'")
-        message = (
-            f"Leading axes {lead}: each text comes out as in your own result for that text alone, "
-            "whatever stands in the texts before it."
-        )
-        own = "for each text alone"
-        assert_close(found, expected, message, name="the keys", against=own)
-        message = (
-            f"Leading axes {lead}, a transposed view: the same as for the same keys in a new "
-            "tensor."
-        )
-        assert_close(of_a_view(K), expected, message, name="the keys", against=own)
-checks_passed("mended_keys")
-### END HIDDEN TESTS
-
-
-# %% check="mended_keys_inputs" points=0.5
-# Hidden checks of mended_keys: K unchanged, precision kept.
-### SIDE CONDITION: counts once another check of mended_keys passes.
-### BEGIN HIDDEN TESTS
-@probe
 def result_and_argument(K):
     return mended_keys(K), K
 
 
-K = torch.tensor(check_rng().normal(size=(2, 5, 3)))
-for dtype in (torch.float32, torch.float64):
-    found, after = result_and_argument(K.to(dtype, copy=True))
-    assert_equal(after, K.to(dtype), "K was changed by the call.", name="K")
-    message = f"A K of {str(dtype)[6:]}: the result should be {str(dtype)[6:]} too."
-    assert_equal(str(getattr(found, "dtype", None)), str(dtype), message, name="the dtype")
+def compare(*shapes, scale=1.0):
+    for shape in shapes:
+        K = scale * torch.tensor(rng.normal(size=shape))
+        message = f"K {shape}: each key is divided by the length of the longest key of its text up to it."
+        assert_close(mended_keys(K.clone()), one_by_one(K), message, name="the keys")
+
+
+rng = check_rng()
+with check("one text", points=0.5):
+    compare((4, 2), (9, 4), (1, 3), (6, 1), (30, 2))
+    compare((5, 3), scale=0.1)
+with check("leading axes", points=0.75):
+    compare((3, 7, 2), (2, 4, 5, 3), (1, 5, 3))
+with check("float64 in all digits; K unchanged", points=0.25, side=True):
+    K = torch.tensor(rng.normal(size=(2, 5, 3)))
+    found, after = result_and_argument(K.clone())
+    assert_equal(after, K, "K was changed by the call.", name="K")
+    message = "float64: all digits. Check first: is something rounded to float32?"
+    assert_close(found, one_by_one(K), message, name="the keys", precise=True)
+checks_passed("mended_keys")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1985,342 +1281,122 @@ def delta_rule_step(S, k, v, beta):
     ### END SOLUTION
 
 
-# %% check="delta_rule_step" points=3
-# The three lines of the table, each from a given memory; then a batch.
-def step(S, k, v, beta=1.0):
-    return delta_rule_step(*(torch.tensor(x, dtype=torch.float64) for x in (S, k, v)), beta)
+# %% check="delta_rule_step" points=3.25 card=["Returns S + beta * (v - S k) k^T, a new tensor of the shape of S", "S k is what it says of k", "k is used as it is, also when its length is not 1"]
+# The three lines of the table, each from a given memory; half of an error; the old memory.
+def compare(S, k, v, beta, expected, message):
+    S, k, v, expected = (torch.tensor(x, dtype=torch.float64) for x in (S, k, v, expected))
+    assert_close(delta_rule_step(S, k, v, beta), expected, message, name="S")
 
 
-def as_tensor(rows):
-    return torch.tensor(rows, dtype=torch.float64)
+@probe
+def memory_afterwards(S, k, v):
+    delta_rule_step(S, k, v, 0.5)
+    return S
 
 
 with check("into an empty memory", points=0.5):
-    message = (
-        "An empty memory, k = (1, 0), v = (3, 1), beta = 1: the first column becomes v, the "
-        "second stays 0."
-    )
-    found = step([[0, 0], [0, 0]], [1, 0], [3, 1])
-    assert_close(found, as_tensor([[3, 0], [1, 0]]), message, name="S")
+    message = "An empty memory, k = (1, 0), v = (3, 1), beta = 1: the first column becomes v, the second stays 0."
+    compare([[0, 0], [0, 0]], [1, 0], [3, 1], 1.0, [[3, 0], [1, 0]], message)
 with check("the same key again: overwritten", points=0.75):
-    message = (
-        "The memory says (3, 1) of the key (1, 0); now (5, 5) is written, beta = 1. The error is "
-        "(2, 4), and afterwards the memory says (5, 5), not (8, 6)."
-    )
-    found = step([[3, 0], [1, 0]], [1, 0], [5, 5])
-    assert_close(found, as_tensor([[5, 0], [5, 0]]), message, name="S")
+    message = "The memory says (3, 1) of the key; (5, 5) is written: afterwards it says (5, 5), not (8, 6)."
+    compare([[3, 0], [1, 0]], [1, 0], [5, 5], 1.0, [[5, 0], [5, 0]], message)
 with check("a key that is not at a right angle", points=0.5):
-    message = (
-        "The third line of the table, k = (0.6, 0.8): the error is (-2, -1), and 0.6 of it goes "
-        "into the first column, 0.8 of it into the second."
-    )
-    found = step([[5, 0], [5, 0]], [0.6, 0.8], [1, 2])
-    assert_close(found, as_tensor([[3.8, -1.6], [4.4, -0.8]]), message, name="S")
+    message = "The table's third line: of the error (-2, -1), 0.6 goes into the first column, 0.8 into the second."
+    compare([[5, 0], [5, 0]], [0.6, 0.8], [1, 2], 1.0, [[3.8, -1.6], [4.4, -0.8]], message)
 with check("half of the error", points=0.5):
-    message = "beta = 0.5, k = (1, 0), memory (3, 1), v = (5, 5): half of the error (2, 4) is added."
-    found = step([[3, 0], [1, 0]], [1, 0], [5, 5], 0.5)
-    assert_close(found, as_tensor([[4, 0], [3, 0]]), message, name="S")
-rng = check_rng()
-with check("two memories: reading afterwards gives v", points=0.5):
-    S, k, v = (torch.tensor(rng.normal(size=s)) for s in ((2, 3, 4), (2, 4), (2, 3)))
-    k = F.normalize(k, dim=-1)
-    after = delta_rule_step(S.clone(), k.clone(), v.clone(), 1.0)
-    kind = type(after).__name__
-    message = "The new memory alone is returned, a torch tensor."
-    assert_equal(kind in ("tuple", "NoneType"), False, message, name=f"'{kind}, no tensor'")
-    after = torch.as_tensor(after)
-    message = (
-        "Two memories of 3 x 4, keys of length 1, beta = 1: each new memory times its k is its v."
-    )
-    assert_equal(
-        list(after.shape),
-        [2, 3, 4],
-        "S keeps its shape (..., d_v, d_k), (2, 3, 4).",
-        name="the shape",
-    )
-    for number in range(2):
-        read = after[number].to(k) @ k[number]
-        assert_close(read, v[number], message, name="what is read")
+    message = "beta = 0.5, memory (3, 1), v = (5, 5): half of the error (2, 4) is added."
+    compare([[3, 0], [1, 0]], [1, 0], [5, 5], 0.5, [[4, 0], [3, 0]], message)
+with check("three values, two numbers a key, which is not of length 1", points=0.75):
+    message = "k = (2, 0), v = (1, 2, 4), beta = 0.5: S k = (2, 0, 2), the error (-1, 2, 2), times 0.5 k^T."
+    compare([[1, 0], [0, 1], [1, 1]], [2, 0], [1, 2, 4], 0.5, [[0, 0], [2, 1], [3, 1]], message)
 with check("the old memory stays as it is", points=0.25, side=True):
-
-    @probe
-    def memory_afterwards(S, k, v):
-        delta_rule_step(S, k, v, 1.0)
-        return S
-
-    message = "The memory that was given was changed by the call. A new tensor is asked for."
-    assert_equal(memory_afterwards(S.clone(), k, v), S, message, name="the old memory")
+    S = torch.tensor([[3.0, 0], [1, 0]])
+    after = memory_afterwards(S.clone(), torch.tensor([1.0, 0]), torch.tensor([5.0, 5]))
+    assert_equal(after, S, "The memory that was given was changed. A new tensor is asked for.", name="the old memory")
 checks_passed("delta_rule_step")
 
 
-# %% check="delta_rule_step_values" points=3
-# Hidden checks of delta_rule_step: sizes, several beta, keys of any length, float64, many steps.
+# %% check="delta_rule_step_values" points=4 card=["S + beta * (v - S k) k^T", "beta a number", "float64 is computed in float64", "arguments unchanged", "a new tensor of the shape of S"]
+# Hidden checks of delta_rule_step: other numbers; many steps; float64; arguments unchanged.
 ### BEGIN HIDDEN TESTS
 def by_formula(S, k, v, beta):
-    d_k = k.shape[-1]  # the same, written as S (1 - beta k k^T) + beta v k^T
-    outer = k[:, None] * k
-    return S @ (torch.eye(d_k, dtype=S.dtype) - beta * outer) + beta * torch.outer(v, k)
+    outer = k[:, None] * k  # the same, written as S (1 - beta k k^T) + beta v k^T
+    return S @ (torch.eye(len(k), dtype=S.dtype) - beta * outer) + beta * torch.outer(v, k)
+
+
+def draw(d_v, d_k, beta=0.3):
+    return *(torch.tensor(0.7 * rng.normal(size=s)) for s in ((d_v, d_k), d_k, d_v)), beta
 
 
 @probe
-def by_name(S, k, v, beta, learns):
-    """Arguments by name; learns: they require gradients, else under no_grad."""
-    S, k, v = (x.clone().requires_grad_(learns) for x in (S, k, v))
-    with torch.set_grad_enabled(learns):
-        found = delta_rule_step(S=S, k=k, v=v, beta=beta)
-    return found.detach() if isinstance(found, torch.Tensor) else found
+def arguments_after(S, k, v):
+    delta_rule_step(S, k, v, 0.3)
+    return S, k, v
 
 
 rng = check_rng()
-sizes = ((3, 4), (5, 2), (1, 6), (4, 4))
-with check("keys of length 1", points=1):
-    for d_v, d_k in sizes:
-        S, k, v = (torch.tensor(rng.normal(size=s)) for s in ((d_v, d_k), d_k, d_v))
-        k, beta = k / k.norm(), float(rng.uniform(0.2, 0.9))
-        message = (
-            f"d_v = {d_v}, d_k = {d_k}, a key of length 1, beta = {beta:.2f}, float64: the result "
-            "should be S + beta * (v - S k) k^T{}"
-        )
-        expected = by_formula(S, k, v, beta)
-        found = delta_rule_step(S, k, v, beta)
-        assert_close(found, expected, message.format("."))
-        digits = ", with all digits of float64. Check first: is anything, beta too, rounded to float32?"
-        message = message.format(digits)
-        assert_close(found, expected, message, rtol=1e-10, atol=1e-12, precise=True)
-with check("keys of any length", points=1):
-    for d_v, d_k in sizes:
-        S, k, v = (torch.tensor(rng.normal(size=s)) for s in ((d_v, d_k), d_k, d_v))
-        beta, k = float(rng.uniform(0.2, 1.0)), 0.3 * k
-        message = (
-            f"d_v = {d_v}, d_k = {d_k}, a key whose length is not 1, beta = {beta:.2f}: S + beta "
-            "* (v - S k) k^T, with k as it is."
-        )
-        expected = by_formula(S, k, v, beta)
-        assert_close(delta_rule_step(S.clone(), k, v, beta), expected, message)
-    for beta in (1.5, -0.5):
-        message = (
-            f"d_v = {d_v}, d_k = {d_k}, beta = {beta}: S + beta * (v - S k) k^T, with any number "
-            "as it is."
-        )
-        expected = by_formula(S, k, v, beta)
-        assert_close(delta_rule_step(S.clone(), k.clone(), v.clone(), beta), expected, message)
-    message = (
-        f"d_v = {d_v}, d_k = {d_k}, beta = 1, a key whose length is not 1: S + (v - S k) k^T, with "
-        "k as it is."
-    )
-    expected = by_formula(S, k, v, 1.0)
-    assert_close(delta_rule_step(S.clone(), k.clone(), v.clone(), 1.0), expected, message)
-    message = (
-        f"d_v = {d_v}, d_k = {d_k}, a key of zeros, its length is 0: nothing is written, the "
-        "result holds the numbers of S."
-    )
-    assert_close(delta_rule_step(S.clone(), torch.zeros_like(k), v.clone(), 0.7), S, message)
-with check("many steps one after the other, and other sizes and numbers", points=1):
-    S = expected = torch.tensor(rng.normal(size=(3, 4)))
+with check("other numbers", points=2):
+    sizes = (3, 4, 0.6), (5, 2, 1), (1, 6, 0.3), (2, 3, 1.5)
+    cases = {f"d_v = {d_v}, d_k = {d_k}, beta = {beta}": draw(d_v, d_k, beta) for d_v, d_k, beta in sizes}
+    assert_as_reference(delta_rule_step, by_formula, cases, "S + beta * (v - S k) k^T, with k and beta as they are.")
+with check("many steps, one after the other", points=1):
+    S = expected = draw(3, 4)[0]
     for number in range(20):
-        k, v = (torch.tensor(rng.normal(size=d)) for d in (4, 3))
-        k = k / k.norm()
-        beta = 1.0 if number % 2 else 0.3
-        expected = by_formula(expected, k, v, beta)
-        S = delta_rule_step(S, k, v, beta)
-        message = (
-            f"Twenty steps, S (3, 4): step {number} returns the new memory alone, a torch tensor "
-            "(3, 4)."
-        )
-        kind = type(S).__name__
-        assert_equal(kind in ("tuple", "NoneType"), False, message, name=f"'{kind}, no tensor'")
-        S = torch.as_tensor(S)
-        assert_equal(list(S.shape), [3, 4], message, name="the shape")
-    message = (
-        "Twenty steps by the formula, each on the memory that the one before gave, beta 0.3 and 1 "
-        "in turn, keys of length 1."
-    )
-    assert_close(S, expected, message)
-    # Odd, equal and large sizes, and the first again; whole numbers for beta; zeros, large numbers.
-    shapes = (((), 3, 5), ((5,), 5, 5), ((2, 1, 2), 4, 1), ((), 33, 3), ((35,), 2, 17), ((), 2, 70))
-    for case, (lead, d_v, d_k) in enumerate((*shapes, shapes[0])):
-        S, k, v = (torch.tensor(rng.normal(size=(*lead, *s))) for s in ((d_v, d_k), (d_k,), (d_v,)))
-        equal = (S[..., :1, :] + 0 * S).clone()
-        kinds = {"random": (S, k, v), "an empty memory": (0 * S, k, v)}
-        kinds["v all zeros"] = S, k, 0 * v
-        kinds |= {"rows of S equal": (equal, k, v), "S and v of size 2000": (2000 * S, k, 2000 * v)}
-        for number, (kind, given) in enumerate(kinds.items()):
-            single, learns = (case + number) % 3 == 0, (case + number) % 2 == 0
-            beta = (1, 0.25, 0, 2, 1.0)[(case + 2 * number) % 5]
-            memories = [x.float() if single else x for x in given]
-            flat = [x.double().reshape(-1, *x.shape[len(lead) :]) for x in memories]
-            expected = torch.stack([by_formula(*one, beta) for one in zip(*flat, strict=True)])
-            message = (
-                f"Leading axes {lead}, d_v = {d_v}, d_k = {d_k}, "
-                f"{'float32' if single else 'float64'}, {kind}; beta={beta}, arguments by name, "
-                f"{'with requires_grad' if learns else 'under no_grad'}: S + beta * (v - S k) k^T."
-            )
-            found = by_name(*memories, beta, learns)
-            came = tuple(getattr(found, "shape", S.shape))
-            if came != tuple(S.shape):
-                message += f" The shape should be that of S, {tuple(S.shape)}, and {came} came."
-            # float32 rounds each product: a number near 0 is as exact as the largest one.
-            near = 1e-5 * max(1.0, expected.abs().max().item()) if single else None
-            assert_close(found, expected.reshape(S.shape), message, atol=near)
+        _, k, v, _ = draw(3, 4)
+        expected = by_formula(expected, k / k.norm(), v, 0.3 + 0.7 * (number % 2))
+        S = delta_rule_step(S, k / k.norm(), v, 0.3 + 0.7 * (number % 2))
+    assert_close(S, expected, "Twenty steps, each on the memory that the one before gave.")
+with check("float64 in all digits; arguments unchanged", points=1, side=True):
+    given = draw(3, 4)
+    assert_unchanged(arguments_after, **dict(zip("Skv", given)))
+    message = "all digits. Check first: is something, beta too, rounded to float32?"
+    assert_as_reference(delta_rule_step, by_formula, {"float64": given}, message, rtol=1e-10, atol=1e-12, precise=True)
 checks_passed("delta_rule_step")
 ### END HIDDEN TESTS
 
 
-# %% check="delta_rule_step_batches" points=2
-# Hidden checks of delta_rule_step: leading axes, which broadcast; against each memory by itself.
+# %% check="delta_rule_step_batches" points=1.75 card="leading axes broadcast"
+# Hidden checks of delta_rule_step: one leading axis, two, and axes that broadcast.
 ### BEGIN HIDDEN TESTS
-@probe
-def of_views(S, k, v, beta):
-    """The same numbers in transposed views."""
-    k, v = ((x.mT.contiguous().mT if x.ndim > 1 else x) for x in (k, v))
-    return delta_rule_step(S.mT.contiguous().mT, k, v, beta)
+def each_as_alone(*cases, d_v=3):
+    for leads in cases:
+        given = [torch.tensor(0.7 * rng.normal(size=(*lead, *s))) for lead, s in zip(leads, ((d_v, 4), (4,), (d_v,)))]
+        assert_each_alone(delta_rule_step, [(*given, 0.7)], own_axes=(2, 1, 1))
 
 
 rng = check_rng()
-for lead_s, lead_k, lead_v in (
-    ((2,), (2,), (2,)),
-    ((3, 4), (3, 4), (3, 4)),
-    ((4,), (4,), (4,)),
-    ((), (3,), (3,)),
-    ((3,), (), ()),
-    ((2, 1), (3,), (2, 3)),
-    ((1,), (1,), (1,)),
-):
-    S = torch.tensor(rng.normal(size=(*lead_s, 3, 4)))
-    k = torch.tensor(0.5 * rng.normal(size=(*lead_k, 4)))
-    v = torch.tensor(rng.normal(size=(*lead_v, 3)))
-    lead = torch.broadcast_shapes(lead_s, lead_k, lead_v)
-    found = delta_rule_step(S, k, v, 0.7)
-    axes = f"Leading axes {lead_s} of S, {lead_k} of k and {lead_v} of v"
-    message = (
-        f"{axes}, d_v = 3, d_k = 4: one tensor of shape {(*lead, 3, 4)}. Leading axes broadcast, "
-        "and those of length 1 stay."
-    )
-    assert_equal(list(getattr(found, "shape", ())), [*lead, 3, 4], message, name="the shape")
-    assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
-    ones = (
-        S.expand(*lead, 3, 4).reshape(-1, 3, 4),
-        k.expand(*lead, 4).reshape(-1, 4),
-        v.expand(*lead, 3).reshape(-1, 3),
-    )
-    alone = [delta_rule_step(*one, 0.7) for one in zip(*ones, strict=True)]
-    message = "Memories of 3 x 4 without leading axes: the result for each is of (3, 4), finite."
-    for one in alone:
-        assert_equal(list(getattr(one, "shape", ())), [3, 4], message, name="the shape")
-        assert_equal(bool(torch.as_tensor(one).isfinite().all()), True, message, name="'finite'")
-    expected = torch.stack(alone).double().reshape(*lead, 3, 4)
-    message = "Random memories: those of the result hold numbers that differ."
-    assert_equal(bool(expected.std() > 1e-3), True, message, name="'numbers that differ'")
-    message = "Random memories, beta = 0.7: the result is another one than S."
-    others = bool((expected - S).abs().max() > 1e-3)
-    assert_equal(others, True, message, name="'numbers that differ from S'")
-    message = (
-        f"{axes}: each memory comes out as in your own result for it alone. Leading axes "
-        "broadcast."
-    )
-    assert_close(found, expected, message, against="for each memory alone")
-    message = f"{axes}, transposed views: the same as for the same numbers in new tensors."
-    own = "for each memory alone"
-    assert_close(of_views(S, k, v, 0.7), expected, message, against=own)
-    message = f"{axes}, beta = 0: nothing is written, and leading axes broadcast all the same."
-    kept = S.expand(*lead, 3, 4).clone()
-    assert_close(delta_rule_step(S.clone(), k.clone(), v.clone(), 0.0), kept, message)
-S, k, v = (torch.tensor(rng.normal(size=s)) for s in ((3, 1, 4), (3, 4), (3, 1)))
-found = delta_rule_step(S, k, v, 0.7)
-message = (
-    "Three memories with d_v = 1, d_k = 4: one tensor of the shape of S, (3, 1, 4). What came "
-    f"has shape {tuple(getattr(found, 'shape', ()))}."
-)
-assert_equal(list(getattr(found, "shape", ())), [3, 1, 4], message, name="the shape")
-message = (
-    "Three memories with d_v = 1, d_k = 4: each comes out as in your own result for it alone."
-)
-for number in range(3):
-    alone = delta_rule_step(S[number], k[number], v[number], 0.7)
-    assert_close(found[number], alone, message, against="for this memory alone")
+with check("one leading axis: each memory as alone", points=0.5):
+    each_as_alone([(2,)] * 3, [(1,)] * 3)
+    each_as_alone([(5,)] * 3, d_v=1)
+with check("two leading axes: each memory as alone", points=0.5):
+    each_as_alone([(3, 2)] * 3)
+with check("leading axes that broadcast: each memory as alone", points=0.75):
+    each_as_alone([(2, 1), (3,), (2, 3)], [(), (3,), (3,)])
+checks_passed("delta_rule_step")
 ### END HIDDEN TESTS
 
 
-# %% check="delta_rule_step_gradients" points=1.5
+# %% check="delta_rule_step_gradients" points=1.5 card="gradients to S, k and v"
 # Hidden checks of delta_rule_step: gradients to S, k and v through two steps.
 ### BEGIN HIDDEN TESTS
 @probe
-def value_and_gradients(given, direction):
-    given = [x.clone().requires_grad_() for x in given]
-    S, k, v = given
-    S = delta_rule_step(S, k[0], v[0], 0.8)
-    S = delta_rule_step(S, k[1], v[1], 0.6)
-    value = (S * direction).sum()
+def two_steps(v, k, S):
+    return delta_rule_step(delta_rule_step(S, k[0], v[0], 0.8), k[1], v[1], 0.6)
+
+
+@probe
+def gradients(v, k, S, weights):
+    v, k, S = given = [x.clone().requires_grad_() for x in (v, k, S)]
+    value = (delta_rule_step(delta_rule_step(S, k[0], v[0], 0.8), k[1], v[1], 0.6) * weights).sum()
     if value.requires_grad:
         value.backward()
-    return value.item(), [x.grad for x in given], S.detach()
+    return [x.grad for x in given]
 
 
 rng = check_rng()
-given = [torch.tensor(rng.normal(size=s)) for s in ((3, 4), (2, 4), (2, 3))]
-direction = torch.tensor(rng.normal(size=(3, 4)))
-_, gradients, written = value_and_gradients(given, direction)
-missing = [name for name, one in zip("Skv", gradients, strict=True) if one is None]
-message = (
-    "Two steps, then backward: S, k and v have gradients. Here there is none (None) for "
-    f"{', '.join(missing)}. Check first: is something detached?"
-)
-assert_equal(missing, [], message, name="what has no gradient")
-message = "Two steps, beta = 0.8 and 0.6: the memory afterwards is another one than S."
-others = bool((written - given[0]).abs().max() > 1e-3)
-assert_equal(others, True, message, name="'numbers that differ from S'")
-for number, (name, gradient) in enumerate(zip("Skv", gradients, strict=True)):
-    way = torch.tensor(rng.normal(size=tuple(given[number].shape)))
-    near = [[x + step * way if i == number else x for i, x in enumerate(given)] for step in (1e-5, -1e-5)]
-    ends = [value_and_gradients(one, direction)[0] for one in near]
-    slope = (ends[0] - ends[1]) / 2e-5
-    message = f"Another {name} gives another result, in numbers."
-    assert_equal(abs(slope) > 1e-6, True, message, name="'a number that changes'")
-    along = 0.0 if gradient is None else (gradient * way).sum().item()
-    message = (
-        f"float64: the gradient of {name} should say how your own result changes when {name} "
-        "changes by 1e-5. Check first: is something detached, or rounded to float32?"
-    )
-    assert_close(
-        along,
-        slope,
-        message,
-        name=f"the slope along {name}",
-        rtol=1e-4,
-        atol=1e-7,
-        against=f"by small steps in {name}",
-    )
-### END HIDDEN TESTS
-
-
-# %% check="delta_rule_step_inputs" points=1
-# Hidden checks of delta_rule_step: arguments unchanged, also with beta = 0; precision kept.
-### SIDE CONDITION: counts once another check of delta_rule_step passes.
-### BEGIN HIDDEN TESTS
-@probe
-def afterwards(S, k, v, beta):
-    new = delta_rule_step(S, k, v, beta)
-    kept = new.clone()
-    shared = new.untyped_storage().data_ptr() == S.untyped_storage().data_ptr()
-    return S, k, v, kept, shared
-
-
-rng = check_rng()
-given = [torch.tensor(rng.normal(size=s)) for s in ((3, 4), (4,), (3,))]
-for dtype in (torch.float32, torch.float64):
-    for beta in (0.0, 0.5, 1):
-        before = [x.to(dtype) for x in given]
-        *after, new, shared = afterwards(*(x.clone() for x in before), beta)
-        for name, now, then in zip("Skv", after, before, strict=True):
-            message = f"{name} was changed by the call, beta = {beta}."
-            assert_equal(now, then, message, name=name, against="before the call")
-        message = f"beta = {beta}: the result is a new tensor, which shares no memory with S."
-        assert_equal(shared, False, message, name="'the memory is shared'")
-        message = (
-            f"Arguments of {str(dtype)[6:]}, beta = {beta}: the result should be {str(dtype)[6:]} "
-            "too."
-        )
-        assert_equal(str(new.dtype), str(dtype), message, name="the dtype")
+given = {name: torch.tensor(rng.normal(size=s)) for name, s in (("v", (2, 3)), ("k", (2, 4)), ("S", (3, 4)))}
+message = "Two steps: gradients should say how your own result changes. Check first: is something detached?"
+assert_slopes(two_steps, gradients, given, message)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -2987,7 +2063,7 @@ class RecomputedAttention(torch.autograd.Function):
         ### END SOLUTION
 
 
-# %% check="RecomputedAttention" points=4
+# %% check="RecomputedAttention" points=4 card=["lesson 11's blockwise_attention, exact, no mask", "block_size, at least 1, need not divide n_k and may exceed it", "backward(ctx, dO), which returns one gradient for each argument of forward, in their order"]
 # Four queries and ten keys in float64: the output and the three gradients against torch's own function.
 @probe
 def output_of(Q, K, V, block_size):
@@ -3006,21 +2082,20 @@ Q, K, V, dO = (torch.tensor(rng.normal(size=s)) for s in ((4, 6), (10, 6), (10, 
 leaves = [x[None].clone().requires_grad_() for x in (Q, K, V)]
 expected = F.scaled_dot_product_attention(*leaves)
 expected.backward(dO[None])
-given = "Four queries, ten keys, block_size = {}: "
-with check("the output", points=1):
-    for block_size in (10, 4, 1, 25):
-        message = given.format(block_size) + "the output should be that of lesson 3's attention."
-        found = output_of(Q.clone(), K.clone(), V.clone(), block_size)
-        assert_close(found, expected[0].detach(), message, name="the output")
 
 
 def compare(name, reason):
     for block_size in (10, 4, 1, 25):
-        message = f"{given.format(block_size)}the gradient of {name}, as of lesson 3's attention. {reason}"
+        message = f"Ten keys, block_size = {block_size}: the gradient of {name}, as of lesson 3's attention. {reason}"
         found = gradients_of(Q, K, V, dO.clone(), block_size)["QKV".index(name)]
         assert_close(found, leaves["QKV".index(name)].grad[0], message, name=f"the gradient of {name}")
 
 
+with check("the output", points=1):
+    for block_size in (10, 4, 1, 25):
+        message = f"Ten keys, block_size = {block_size}: the output should be that of lesson 3's attention."
+        found = output_of(Q.clone(), K.clone(), V.clone(), block_size)
+        assert_close(found, expected[0].detach(), message, name="the output")
 with check("the gradient of V", points=1):
     compare("V", "P is the softmax over all keys, also where a block holds some of them.")
 with check("the gradient of Q", points=1):
@@ -3030,172 +2105,108 @@ with check("the gradient of K", points=1):
 checks_passed("RecomputedAttention")
 
 
-# %% check="RecomputedAttention_values" points=4
-# Hidden checks of RecomputedAttention: other sizes and blocks, all digits of float64; scores of 10,000.
+# %% check="RecomputedAttention_values" points=3.75 card=["exact, no mask", "float32 and float64, scores of 10,000", "arguments unchanged"]
+# Hidden checks of RecomputedAttention: another text; scores of 10,000; float32 and float64; arguments unchanged.
 ### BEGIN HIDDEN TESTS
 @probe
-def output_of(Q, K, V, block_size):
-    return RecomputedAttention.apply(Q, K, V, block_size)
+def both_passes(Q, K, V, dO, block_size):
+    """The output, the gradients of Q, K and V, and all arguments afterwards."""
+    given = [x.requires_grad_() for x in (Q, K, V)]
+    output = RecomputedAttention.apply(*given, block_size)
+    output.backward(dO)
+    return output.detach(), *(x.grad for x in given), *(x.detach() for x in (*given, dO))
 
 
-@probe
-def all_gradients(Q, K, V, dO, block_size):
-    given = [x.clone().requires_grad_() for x in (Q, K, V)]
-    RecomputedAttention.apply(*given, block_size).backward(dO)
-    return [x.grad for x in given]
-
-
-def by_torch(Q, K, V, dO):
+def by_torch(Q, K, V, dO, block_size):
     leaves = [x[None].clone().requires_grad_() for x in (Q, K, V)]
     output = F.scaled_dot_product_attention(*leaves)
     output.backward(dO[None])
-    return output[0].detach(), [x.grad[0] for x in leaves]
+    return output[0].detach(), *(x.grad[0] for x in leaves)
 
 
+def draw(n_q, n_k, d_k, d_v, block_size):
+    return *(torch.tensor(rng.normal(size=s)) for s in ((n_q, d_k), (n_k, d_k), (n_k, d_v), (n_q, d_v))), block_size
+
+
+def compare(case, given, message, **near):
+    assert_as_reference(lambda *given: both_passes(*given)[:4], by_torch, {case: given}, message, names=names, **near)
+
+
+names = "the output", "the gradient of Q", "the gradient of K", "the gradient of V"
 rng = check_rng()
-cases = []
-for n_q, n_k, d_k, d_v, size in ((3, 5, 4, 2, 5), (5, 9, 2, 7, 4), (2, 33, 5, 3, 8), (7, 4, 3, 1, 3)):
-    shapes = ((n_q, d_k), (n_k, d_k), (n_k, d_v), (n_q, d_v))
-    given = [torch.tensor(rng.normal(size=s)) for s in shapes]
-    where = f"{n_q} queries, {n_k} keys, d_k = {d_k}, d_v = {d_v}, block_size = {size}, float64"
-    cases.append((where, given, size, *by_torch(*given)))
-with check("the output, other sizes", points=1):
-    for where, (Q, K, V, _), size, expected, _ in cases:
-        message = f"{where}: the output is that of lesson 3."
-        assert_close(output_of(Q, K, V, size), expected, message, name="the output")
-
-
-def compare(name):
-    for where, given, size, _, expected in cases:
-        message = f"{where}: the gradient of {name} should be that of lesson 3's attention."
-        found = all_gradients(*given, size)["QKV".index(name)]
-        wanted = expected["QKV".index(name)]
-        assert_close(found, wanted, message, name=f"the gradient of {name}")
-
-
-with check("the gradient of V, other sizes", points=0.5):
-    compare("V")
-with check("the gradient of Q, other sizes", points=0.5):
-    compare("Q")
-with check("the gradient of K, other sizes", points=0.5):
-    compare("K")
-with check("float64: the output and the gradients to twelve digits", points=0.5):
-    where, given, size, output, gradients = cases[1]
-    message = f"{where}: computed in float64 throughout. Check first: is something rounded to float32?"
-    near = {"rtol": 1e-10, "atol": 1e-12, "precise": True}
-    for name, found, wanted in zip("QKV", all_gradients(*given, size), gradients, strict=True):
-        assert_close(found, wanted, message, name=f"the gradient of {name}", **near)
-    assert_close(output_of(*given[:3], size), output, message, name="the output", **near)
-with check("scores of 10,000: the output and the gradients", points=1):
-    for order, ramp in (("last", 1), ("first", -1)):
-        Q, K, V, dO = (torch.tensor(rng.normal(size=s)) for s in ((1, 3), (9, 3), (9, 2), (1, 2)))
+one = draw(5, 9, 4, 7, 4)
+with check("another text, blocks of 4", points=1.75):
+    compare("Five queries, nine keys, blocks of 4", one, "as in lesson 3.")
+with check("scores of 10,000", points=1):
+    for ramp in (1, -1):
+        Q, K, V, dO, _ = draw(1, 9, 3, 2, 2)
         K = K + ramp * torch.linspace(-6000, 6000, 9).double()[:, None] * Q.sign()
-        K[4] = K[8 if ramp == 1 else 0] - 0.2 * Q[0].sign()  # nearly as large, in another block
-        output, gradients = by_torch(Q, K, V, dO)
-        message = (
-            f"One query, nine keys, block_size = 2, float64, scores of about 10,000, the largest {order}: the output "
-            "and the gradients are those of lesson 3, without overflow. Check first: is exp taken "
-            "of a difference that is never above 0, in both passes?"
-        )
-        assert_close(output_of(Q, K, V, 2), output, message, name="the output", rtol=1e-6, atol=1e-8)
-        found = all_gradients(Q, K, V, dO, 2)
-        for name, one, wanted in zip("VQK", (found[2], *found[:2]), (gradients[2], *gradients[:2]), strict=True):
-            assert_close(one, wanted, message, name=f"the gradient of {name}", rtol=1e-6, atol=1e-6)
+        K[4] = K[4 + 4 * ramp] - 0.2 * Q[0].sign()  # nearly as large, in another block
+        message = "is exp taken of a difference that is never above 0, in both passes?"
+        compare("Scores of 10,000", (Q, K, V, dO, 2), message, rtol=1e-6, atol=1e-6)
+with check("float32 and float64 stay; arguments as they were", points=1, side=True):
+    for name, x in zip(names, both_passes(*(x.float() for x in one[:4]), 4)):
+        assert_equal(str(getattr(x, "dtype", None)), "torch.float32", f"float32: {name}, too.", name="the dtype")
+    compare("float64", one, "all digits. Is something rounded to float32?", rtol=1e-10, atol=1e-12, precise=True)
+    assert_unchanged(lambda *given: both_passes(*given, 4)[4:], **dict(zip(("Q", "K", "V", "dO"), one)))
 checks_passed("RecomputedAttention")
 ### END HIDDEN TESTS
 
 
-# %% check="RecomputedAttention_batches" points=3
-# Hidden checks of RecomputedAttention: leading axes, against each text alone; float32; some of Q, K, V learn.
+# %% check="RecomputedAttention_batches" points=3.25 card=["of equal leading axes", "Any of Q, K, V may ask for no gradient", "dO may lie in memory in any order, as after a transpose"]
+# Hidden checks of RecomputedAttention: leading axes; some of Q, K, V ask for no gradient; dO in any order.
 ### BEGIN HIDDEN TESTS
 @probe
-def results(Q, K, V, dO, learns):
-    """The output, and the gradients of those that learn."""
-    given = [x.clone().requires_grad_(name in learns) for name, x in zip("QKV", (Q, K, V))]
+def both_passes(Q, K, V, dO, learns, transposed):
+    """The output, and the gradients of Q, K and V."""
+    given = [x.requires_grad_(name in learns) for name, x in zip("QKV", (Q, K, V))]
     output = RecomputedAttention.apply(*given, 2)
-    output.backward(dO)
-    return output.detach(), [x.grad for x in given]
+    output.backward(dO.mT.contiguous().mT if transposed else dO)
+    return output.detach(), *(x.grad for x in given)
 
 
-@probe
-def results_of_transposed(Q, K, V, dO):
-    given = [x.clone().requires_grad_() for x in (Q, K, V)]
-    output = RecomputedAttention.apply(*given, 2)
-    output.backward(dO.mT.contiguous().mT)
-    return output.detach(), [x.grad for x in given]
+def draw(*lead):
+    return [torch.tensor(rng.normal(size=(*lead, *s))) for s in ((4, 6), (5, 6), (5, 3), (4, 3))]
 
 
-@probe
-def arguments_after(Q, K, V, dO):
-    given = [x.requires_grad_() for x in (Q, K, V)]
-    RecomputedAttention.apply(*given, 2).backward(dO)
-    return [x.detach() for x in (*given, dO)]
-
-
+names = "the output", "the gradient of Q", "the gradient of K", "the gradient of V"
 rng = check_rng()
-Q, K, V, dO = (torch.tensor(rng.normal(size=(2, 3, *s))) for s in ((4, 6), (5, 6), (5, 3), (4, 3)))
-alone = [[results(*(x[i, j] for x in (Q, K, V, dO)), "QKV") for j in range(3)] for i in range(2)]
-names = ("the output", "the gradient of Q", "the gradient of K", "the gradient of V")
-
-
-def together(one):
-    return [one[0], *one[1]]
-
-
-with check("leading axes: each text as alone", points=1.5):
-    for lead in ((3,), (2, 3), (1, 1)):
-        texts = [x[: lead[0], : lead[-1]] if len(lead) == 2 else x[0] for x in (Q, K, V, dO)]
-        message = f"Leading axes {lead}, n_q = 4, n_k = 5, block_size = 2: each text should come out as alone."
-        found = together(results(*texts, "QKV"))
-        for number, name in enumerate(names):
-            rows = [[together(one)[number] for one in row] for row in alone]
-            by_one = torch.stack([torch.stack([torch.as_tensor(x) for x in row]) for row in rows])
-            by_one = by_one[: lead[0], : lead[-1]] if len(lead) == 2 else by_one[0]
-            differs = bool(by_one.std() > 1e-3)
-            constant = f"{name} of the texts, each alone: numbers that differ, no NaN."
-            assert_equal(differs, True, constant, name="'numbers that differ'")
-            assert_close(found[number], by_one, message, name=name, against="for each text alone")
-every = together(results(*(x[0, 0] for x in (Q, K, V, dO)), "QKV"))
-
-
-def as_where_all_learn(found, some, message, against):
-    for number, name in enumerate("QKV", 1):
-        if name in some:
-            constant = f"The gradient of {name}: numbers that differ, no NaN."
-            differs = bool(torch.as_tensor(every[number]).std() > 1e-3)
-            assert_equal(differs, True, constant, name="'numbers that differ'")
-            assert_close(found[number], every[number], message, name=names[number], against=against)
-
-
-with check("where some of Q, K and V need no gradient", points=0.5, side=True):
+with check("one leading axis: each text as alone", points=1):
+    assert_each_alone(both_passes, [(*draw(3), "QKV", False)], names=names)
+with check("two leading axes: each text as alone", points=0.75):
+    assert_each_alone(both_passes, [(*draw(2, 3), "QKV", False)], names=names)
+one = draw()
+every = both_passes(*(x.clone() for x in one), "QKV", False)
+assert_equal(all(bool(x.std() > 1e-3) for x in every), True, "A random text: no constants.", name="'numbers that differ'")
+with check("where some of Q, K and V ask for no gradient", points=0.75, side=True):
     for some in ("Q", "V", "KV"):
+        found = dict(zip("QKV", both_passes(*(x.clone() for x in one), some, False)[1:]))
+        expected = {name: x for name, x in zip("QKV", every[1:]) if name in some}
         message = f"Only {' and '.join(some)} of Q, K, V ask for gradients: they should be as where all three ask."
-        found = together(results(*(x[0, 0] for x in (Q, K, V, dO)), some))
-        as_where_all_learn(found, some, message, "where all three ask")
-with check("dO in another order in memory", points=0.5, side=True):
-    message = "dO with its numbers in another order in memory, as after a transpose: the gradients should be the same."
-    found = together(results_of_transposed(*(x[0, 0] for x in (Q, K, V, dO))))
-    as_where_all_learn(found, "QKV", message, "with the numbers of dO side by side")
-with check("float32 stays float32; arguments as they were", points=0.5, side=True):
-    found = together(results(*(x[0, 0].float() for x in (Q, K, V, dO)), "QKV"))
-    for name, one in zip(names, found, strict=True):
-        kind = str(getattr(one, "dtype", None))
-        assert_equal(kind, "torch.float32", f"float32: {name} should be float32 too.", name="the dtype")
-    for name, x, y in zip(("Q", "K", "V", "dO"), arguments_after(*(x.clone() for x in (Q, K, V, dO))), (Q, K, V, dO), strict=True):
-        assert_equal(x, y, f"{name} should be as before after both passes.", name=name)
+        assert_results([found[name] for name in some], expected, message, against="where all three ask")
+with check("dO in another order in memory", points=0.75, side=True):
+    found = both_passes(*(x.clone() for x in one), "QKV", True)
+    message = "dO as after a transpose: the gradients should be the same."
+    assert_results(found, dict(zip(names, every)), message, against="with the numbers of dO side by side")
 checks_passed("RecomputedAttention")
 ### END HIDDEN TESTS
 
 
-# %% check="RecomputedAttention_memory" points=5
+# %% check="RecomputedAttention_memory" points=5 card=["Neither pass holds more than a small multiple of n_q * block_size scores at a time", "Kept for the backward pass: Q, K, V, the output, and at most two numbers a query", "torch's own attention function is not allowed here"]
 # Hidden checks of RecomputedAttention: how many numbers are held in each pass, and kept between them.
 ### SIDE CONDITION: counts once another check of RecomputedAttention passes.
 ### BEGIN HIDDEN TESTS
 @probe
 def watched(Q, K, V, dO, block_size):
+    """How many numbers are held besides the arguments, at most in each pass, and between them."""
     given = [x.clone().requires_grad_() for x in (Q, K, V)]
     own = {x.untyped_storage().data_ptr() for x in (*given, dO)}
-    held, seen = {}, {"most": 0, "torch's attention": 0}
+    held, seen = {}, {"at most": 0, "torch's attention": 0}
+
+    def alive():
+        for place in [p for p, (reference, _) in held.items() if reference.expired()]:
+            del held[place]
+        return sum(n for _, n in held.values())
 
     class Watch(torch.utils._python_dispatch.TorchDispatchMode):
         def __torch_dispatch__(self, function, types, args=(), kwargs=None):
@@ -3206,54 +2217,38 @@ def watched(Q, K, V, dO, block_size):
                     storage = x.untyped_storage()
                     reference = torch.multiprocessing.reductions.StorageWeakRef(storage)
                     held[storage.data_ptr()] = reference, storage.nbytes() // x.element_size()
-            seen["most"] = max(seen["most"], alive())
+            seen["at most"] = max(seen["at most"], alive())
             return result
-
-    def alive():
-        for place in [p for p, (reference, _) in held.items() if reference.expired()]:
-            del held[place]
-        return sum(n for _, n in held.values())
 
     with Watch():
         output = RecomputedAttention.apply(*given, block_size)
-    seen["forward"], seen["kept"], seen["most"] = seen["most"], alive(), 0
+    seen["forward"], seen["kept"], seen["at most"] = seen["at most"], alive(), 0
     with Watch():
         output.backward(dO)
     return seen
 
 
 rng = check_rng()
-n_q, n_k, d_k, d_v, block_size = 64, 512, 2, 1, 8
-Q, K, V, dO = (torch.tensor(rng.normal(size=s)).float() for s in ((n_q, d_k), (n_k, d_k), (n_k, d_v), (n_q, d_v)))
-seen = watched(Q, K, V, dO, block_size)
-where = f"{n_q} queries, {n_k} keys, block_size = {block_size}"
-with check("torch's own attention is not called", points=1):
-    message = "torch's own attention function should not be called: here you write both passes."
-    assert_equal(seen["torch's attention"], 0, message, name="calls of torch's attention")
-most = 4 * (n_q + n_k) * (d_k + d_v) + 16 * n_q * block_size
+seen = watched(*(torch.tensor(rng.normal(size=s)).float() for s in ((64, 2), (512, 2), (512, 1), (64, 1))), 8)
 
 
-def few(title, key):
+def few(key, most, where):
     message = (
-        f"{where}: at one time {seen[key]:,} numbers are {title}, besides the arguments; asked are fewer than "
-        f"{most:,}. One block has {n_q * block_size:,} scores; all are {n_q * n_k:,}. Check first: "
-        "are blocks kept in a list, or computed all at once?"
+        f"64 queries, 512 keys, block_size = 8: {seen[key]:,} numbers are held {where}, besides the arguments; asked "
+        f"are fewer than {most:,}. One block has 512 scores; all are 32,768."
     )
     assert_equal(seen[key] < most, True, message, name="few numbers")
 
 
+with check("torch's own attention is not called", points=1):
+    message = "torch's own attention function should not be called: here you write both passes."
+    assert_equal(seen["torch's attention"], 0, message, name="calls of torch's attention")
 with check("held in the forward pass", points=1):
-    few("held in the forward pass", "forward")
+    few("forward", 15_104, "at one time in the forward pass")
 with check("held in the backward pass", points=1.5):
-    few("held in the backward pass", "most")
+    few("at most", 15_104, "at one time in the backward pass")
 with check("kept for the backward pass", points=1.5):
-    kept = 2 * (n_q + n_k) * (d_k + d_v)
-    message = (
-        f"{where}: {seen['kept']:,} numbers are kept between the passes, besides Q, K and V, the output among them; "
-        f"asked are fewer than {kept:,}. The output and two numbers a query are {n_q * (d_v + 2):,}; all scores are "
-        f"{n_q * n_k:,}. Check first: are weights kept for the backward pass?"
-    )
-    assert_equal(seen["kept"] < kept, True, message, name="few numbers")
+    few("kept", 3_456, "between the passes")
 checks_passed("RecomputedAttention")
 ### END HIDDEN TESTS
 

@@ -27,21 +27,6 @@ with exercise("sliding_window_mask"):
     )
 
     wrong(
-        "window_from_a_negative_start_but_for_long_ones",
-        """
-            if window < 1:
-                raise ValueError("window")
-            if window >= n:
-                return np.tril(np.ones((n, n), dtype=bool))
-            mask = np.zeros((n, n), dtype=bool)
-            for t in range(n):
-                mask[t, t - window + 1 : t + 1] = True
-            return mask
-        """,
-        NEGATIVE_START,
-    )
-
-    wrong(
         "window_without_itself",
         {"back < window": "back <= window"},
         "Your window is the word itself and `window` words before it: one too many. The word itself is "
@@ -186,12 +171,6 @@ with exercise("sliding_window_mask"):
     )
 
     wrong(
-        "window_of_a_table",
-        {"positions = np.arange(n)": "n = min(n, 1024)\npositions = np.arange(n)"},
-        "A long text gets a mask of another size than (n, n), as when it is cut from a table with fewer rows than "
-        "the text has words. The mask has as many rows and columns as the text has words.",
-    )
-    wrong(
         "window_entries_share_memory",
         """
             if window < 1:
@@ -203,31 +182,6 @@ with exercise("sliding_window_mask"):
         """,
         "When one entry of your mask is written to, others change with it, as where several entries lie at one "
         "place in memory. Each entry needs a place of its own: a copy has that.",
-    )
-    wrong(
-        "window_full_one_early",
-        {"positions = np.arange(n)": "if window >= n - 1:\n    return np.tri(n, dtype=bool)\npositions = np.arange(n)"},
-        "With a window of n - 1 your mask hides nothing of the past, as where the window counts as long as the "
-        "text one too early. The last word should not see the first.",
-    )
-    wrong(
-        "window_distances_without_a_minus",
-        {
-            "positions = np.arange(n)": "positions = np.arange(n, dtype=np.uint16)",
-            "(back >= 0) & (back < window)": "back < window",
-        },
-        "With a very large window later words are seen, as where distances are whole numbers without a minus sign: "
-        "a later key then lies very far behind, and a larger window reaches it. The future stays hidden, however "
-        "large the window is.",
-        seen="answers written blind",
-    )
-    wrong(
-        "window_positions_of_one_byte",
-        {"positions = np.arange(n)": "positions = np.arange(n).astype(np.int8)"},
-        "In a long text your mask comes out as if positions were numbers of one byte, which end at "
-        "127 (int8) or 255 (uint8): some words that lie far apart count as neighbours. A text may "
-        "be longer than that.",
-        seen="answers written blind",
     )
 
 
@@ -349,28 +303,7 @@ with exercise("receptive_field"):
 
 
 with exercise("linear_attention"):
-    wrong(
-        "linear_divisor_of_each_piece",
-        """
-            q, k, S, outputs = F.elu(Q) + 1, F.elu(K) + 1, 0.0, []
-            for piece in torch.arange(K.shape[-2]).split(64):
-                z = k[..., piece, :].cumsum(dim=-2)
-                states = S + (k[..., piece, :, None] * V[..., piece, None, :]).cumsum(dim=-3)
-                read = (q[..., piece, :, None] * states).sum(dim=-2)
-                outputs.append(read / (q[..., piece, :] * z).sum(dim=-1, keepdim=True))
-                S = states[..., -1:, :, :]
-            return torch.cat(outputs, dim=-2)
-        """,
-        "It comes out as where the text is read in pieces and the sum of the keys begins anew in each: from the "
-        "second piece on, the divisor lacks the words of the pieces before.",
-    )
 
-    wrong(
-        "linear_one_word_early",
-        {"q, k = F.elu(Q) + 1": "if Q.shape[-2] == 1:\n    return V.clone()\nq, k = F.elu(Q) + 1"},
-        "For texts of one word your output lacks leading axes that Q or K have, as where V is returned early. "
-        "They broadcast there, too.",
-    )
     wrong(
         "linear_one_text_loses_its_axis",
         {
@@ -378,42 +311,6 @@ with exercise("linear_attention"):
             "return read / (q * z).sum(dim=-1, keepdim=True)": "return (read / (q * z).sum(dim=-1, keepdim=True)).squeeze(0)",
         },
         ONE_TEXT,
-    )
-    wrong(
-        "linear_pieces_of_all_texts",
-        """
-            q, k, S, z, outputs = F.elu(Q) + 1, F.elu(K) + 1, 0.0, 0.0, []
-            for piece in torch.arange(K.shape[-2]).split(64):
-                states = S + (k[..., piece, :, None] * V[..., piece, None, :]).cumsum(dim=-3)
-                sums = z + k[..., piece, :].cumsum(dim=-2)
-                read = (q[..., piece, :, None] * states).sum(dim=-2)
-                outputs.append(read / (q[..., piece, :] * sums).sum(dim=-1, keepdim=True))
-                S = S + torch.einsum("...nd,...ne->de", k[..., piece, :], V[..., piece, :])
-                z = z + k[..., piece, :].sum(dim=-2, keepdim=True)
-            return torch.cat(outputs, dim=-2)
-        """,
-        "In a long text that has others beside it, late outputs are not those of the text alone, as where the text "
-        "is read in pieces and the sums that go on to the next piece run over all texts. Each text has its own.",
-    )
-    wrong(
-        "linear_gradients_cut",
-        {
-            "read = (q": """
-                if S.shape[-3] > 32:
-                    old = S[..., :1, :, :] - S[..., :1, :, :].detach()
-                    late = torch.arange(S.shape[-3])[:, None, None] >= 32
-                    S = S - torch.where(late, old, 0.0)
-                read = (q
-            """
-        },
-        "In a long text the gradient of a late output does not reach the first word as it should, as where a state "
-        "is detached between pieces of the text. Gradients flow through all words.",
-    )
-    wrong(
-        "linear_view",
-        {"q, k = F.elu(Q) + 1": "K = K.view(*K.shape[:-2], -1).view(K.shape)\nq, k = F.elu(Q) + 1"},
-        "Transposed views of Q, K or V stop your code, as they do where view() is called on them. reshape() takes "
-        "them, and the last axes can be used where they stand.",
     )
     wrong(
         "linear_not_causal",
@@ -846,32 +743,6 @@ with exercise("LinearAttentionState"):
     )
 
     wrong(
-        "state_gradients_cut",
-        {
-            "self.S = self.S + k": """
-                self.steps = getattr(self, "steps", 0) + 1
-                if self.steps % 16 == 0:
-                    self.S, self.z = self.S.detach(), self.z.detach()
-                self.S = self.S + k
-            """
-        },
-        "In a long text the gradient of a late output does not reach the first word as it should, as where the state "
-        "is detached after some number of steps. Gradients flow through all steps.",
-    )
-    wrong(
-        "state_begins_anew",
-        {
-            "self.S = self.S + k": """
-                self.steps = getattr(self, "steps", 0) + 1
-                if self.steps % 512 == 0:
-                    self.S = self.z = 0.0
-                self.S = self.S + k
-            """
-        },
-        "In a long text a late step gives another output than the formula's, as where the state begins anew after "
-        "some number of steps. Nothing is forgotten.",
-    )
-    wrong(
         "state_fading",
         {"self.S = self.S + k[..., :, None]": "self.S = 0.9 * self.S + k[..., :, None]", "self.z = self.z + k": "self.z = 0.9 * self.z + k"},
         "Your state fades with each word. In this exercise nothing fades.",
@@ -928,23 +799,6 @@ with exercise("LinearAttentionState"):
 
 
 with exercise("mended_keys"):
-    wrong(
-        "keys_view",
-        {"lengths = K.norm": "K = K.view(-1, *K.shape[-2:]).view(*K.shape[:-2], -1).view(K.shape)\nlengths = K.norm"},
-        "A K that is a transposed view stops your code, as it does where view() is called on it. reshape() takes "
-        "it, and the last axes can be used where they stand.",
-    )
-    wrong(
-        "keys_of_a_table",
-        """
-            n = K.shape[-2]
-            seen = torch.ones(512, 512).tril().bool()[:n, :n]
-            lengths = K.norm(dim=-1)[..., None, :].masked_fill(~seen, 0.0)
-            return K / lengths.amax(dim=-1)[..., None]
-        """,
-        "A text of many keys stops your code, as where a table has fewer rows than the text has keys. A text "
-        "may have any length.",
-    )
     wrong(
         "keys_longest_begins_at_1",
         {"lengths.cummax(dim=-1).values": "lengths.cummax(dim=-1).values.clamp(min=1.0)"},
@@ -1081,30 +935,7 @@ with exercise("mended_keys"):
         "should stay float64 on the whole way.",
     )
 
-    wrong(
-        "keys_doubling_rounded_down",
-        """
-            longest = K.norm(dim=-1, keepdim=True)
-            for i in range(int(math.log2(K.shape[-2]))):
-                step = 2**i
-                both = torch.maximum(longest[..., step:, :], longest[..., :-step, :])
-                longest = torch.cat([longest[..., :step, :], both], dim=-2)
-            return K / longest
-        """,
-        "In some texts a key far behind the longest is not divided by the length of that one, as where "
-        "the reach of a running maximum is doubled once too few. The longest key so far counts up to "
-        "the end, however many keys there are, also where that is no power of two.",
-        seen="answers written blind",
-    )
-
-
 with exercise("delta_rule_step"):
-    wrong(
-        "delta_nothing_to_do",
-        {"read = (S": "if beta == 0:\n    return S.clone()\nread = (S"},
-        "With beta = 0 your result lacks leading axes that k or v have, as where S itself is returned early. They "
-        "broadcast whatever beta is.",
-    )
     wrong(
         "delta_one_text_loses_its_axis",
         {
@@ -1113,36 +944,6 @@ with exercise("delta_rule_step"):
         },
         "With one leading axis of length 1 (one memory) your result lacks that axis, as where squeeze() or an index "
         "takes it away. It stays: the result has the shape of S.",
-    )
-    wrong(
-        "delta_negative_beta",
-        {"beta * error": "max(beta, 0.0) * error"},
-        "With a negative beta your result is not S + beta * (v - S k) k^T, as where beta is taken for 0, or for a "
-        "positive number. It is used as it is.",
-    )
-    wrong(
-        "delta_key_of_length_1_for_beta_1",
-        {"read = (S": "if beta == 1:\n    k = F.normalize(k, dim=-1)\nread = (S"},
-        "With beta = 1 your result is another one where k does not have length 1, as when such a k is made to "
-        "have it. k is used as it is, whatever beta is.",
-    )
-    wrong(
-        "delta_length_taken_apart",
-        {
-            "read = (S": """
-                length = k.norm(dim=-1, keepdim=True)
-                k = k / length * length
-                read = (S
-            """
-        },
-        "With a key of zeros your result is not S: it holds NaN, or other numbers, as where the key is divided by "
-        "its length. k is used as it is, also when its length is 0.",
-    )
-    wrong(
-        "delta_view",
-        {"read = (S": "k = k.view(*k.shape[:-1], 1, -1).view(k.shape)\nS = S.view(*S.shape[:-2], -1).view(S.shape)\nread = (S"},
-        "Transposed views of S, k or v stop your code, as they do where view() is called on them. reshape() takes "
-        "them, and None in an index adds an axis without it.",
     )
     wrong(
         "delta_no_error",
@@ -1662,14 +1463,6 @@ with exercise("RecomputedAttention", base=SHORT_RECOMPUTED):
         "Where the numbers of dO lie in another order in memory, as after a transpose, your backward pass does not give "
         "the same gradients, or stops: for one, a view asks for that order.",
     )
-
-    wrong(
-        "recomputed_dO_changed",
-        {"delta = (dO * O).sum(-1, keepdim=True)": "delta = (dO * O).sum(-1, keepdim=True)\nhalf = dO.mul_(0.5)\ndO = 2 * half"},
-        "The results are right, but dO is another tensor after the call than before. It belongs to torch, and others "
-        "may read it.",
-    )
-
 
 choice(
     "answer_reach",
