@@ -338,3 +338,27 @@ class GPT(nn.Module):
         for block in self.blocks:
             stream = block(stream, mask)[0]
         return self.output(self.final_norm(stream))
+
+
+@alternative("train", "by_a_scheduler")
+def train(model, optimizer, draw, steps):
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: min(1, 2 * (steps - step) / steps)
+    )
+    losses = []
+    for _ in range(steps):
+        losses.append(training_step(model, optimizer, draw()))
+        schedule.step()
+    return losses
+
+
+@alternative("train", "two_halves")
+def train(model, optimizer, draw, steps):
+    own, losses = [group["lr"] for group in optimizer.param_groups], []
+    while len(losses) < steps:
+        left = steps - len(losses)
+        if 2 * left < steps:
+            for group, rate in zip(optimizer.param_groups, own):
+                group["lr"] = 2 * rate * left / steps
+        losses += [training_step(model, optimizer, draw())]
+    return losses

@@ -39,7 +39,8 @@ from lesson_kit.earlier import (
     leaks_future,
 )
 from lesson_kit.figures import heatmap, show, text_table
-from lesson_kit.guesses import reply
+from lesson_kit.guesses import puzzle, reply
+from lesson_kit.hands_on import slider
 from lesson_kit.progress import progress
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
@@ -75,7 +76,8 @@ torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numb
 # </details>
 #
 # You have every part of a language model, and no language model of your own. In lesson 6 the model
-# was given, the training was given, and the writing was given. In this lesson you write all three.
+# was given, the training was given, and the writing was given. In this lesson you write the model, its
+# loss, its step, the loop of its training, and what it draws from.
 # Then you do what takes most of the time in practice: you find out whether they are right. For this
 # is the unpleasant thing about training. Here are the losses of three training loops of section 7,
 # for the same model and the same texts. Two of the loops are broken.
@@ -1111,6 +1113,9 @@ sentences = [
     for ending in (" is", "s are")
     for verb in verbs
 ]
+lot = np.random.default_rng(4).permutation(len(sentences))
+held_out = [sentences[i] for i in sorted(lot[:16])]  # a tenth: no model of this lesson reads them
+in_training = [sentence for sentence in sentences if sentence not in held_out]
 characters = sorted(set("\n".join(sentences)))
 number_of = {character: i for i, character in enumerate(characters)}
 n, vocab_size = 48, len(characters)
@@ -1119,7 +1124,7 @@ d_model, num_heads, d_ff, num_layers = 32, 4, 64, 2
 
 def draw_texts(rng, batch):
     """Texts of n + 1 characters that begin with a line break: (batch, n + 1) tokens."""
-    texts = ["\n" + "\n".join(rng.choice(sentences, size=4)) for _ in range(batch)]
+    texts = ["\n" + "\n".join(rng.choice(in_training, size=4)) for _ in range(batch)]
     return torch.tensor([[number_of[c] for c in text[: n + 1]] for text in texts])
 
 
@@ -1132,7 +1137,8 @@ def new_model(seed):
     return GPT(vocab_size, d_model, num_heads, d_ff, num_layers, max_len=n + 1)
 
 
-print(len(sentences), "sentences,", vocab_size, "characters; the beginning of a text:")
+print(len(sentences), "sentences,", len(held_out), "of them held out:", ", ".join(held_out[:2]), "...")
+print(vocab_size, "characters; the beginning of a text:")
 print(as_text(draw_texts(np.random.default_rng(0), 1)[0].tolist()))
 
 # %% [markdown]
@@ -1178,13 +1184,15 @@ assert counter.get_total_flops() == 2 * work_by_hand
 
 # %% tags=["demonstration"]
 came_out = "attention" if between_tokens > work_by_hand / 2 else "matrices"
-reply("guess_work", guess_work, came_out, "At this length.")
+why = (
+    "Most of the work is in the matrices, at this length. Not counted are softmax, norms, ReLU and the "
+    "look-up of the embeddings, which is no multiplication at all."
+)
+reply("guess_work", guess_work, came_out, why)
 
 # %% [markdown]
-# Most of the work is in the matrices, at this length. (And three times the forward pass is the
-# rule of thumb for a training step: the backward pass costs about two of them. The counter says it
-# in the next cell.) Note what is *not* counted: softmax, norms, ReLU, and the look-up of the
-# embeddings, which is no multiplication at all.
+# And a training step? The rule of thumb is three times the forward pass: the backward pass costs about
+# two of them. The counter says:
 
 # %% tags=["demonstration"]
 with FlopCounterMode(display=False) as training_counter:
@@ -1730,14 +1738,16 @@ assert slow > 1
 #
 # ## 5. Down to the floor
 #
-# Now lesson 6's language: 160 sentences, all equally likely. Its **floor** is known, the loss of
-# somebody who knows the true probability of every next character. Beside it a control, the best
-# that can be done with the **last character alone**: a table of pairs, counted in 2,000 texts.
+# Now lesson 6's language: 144 sentences, all equally likely (16 of its 160 are held out). Its **floor**
+# is known, the loss of somebody who knows the true probability of every next character. Beside it
+# three controls. The best that can be done with the **last character alone**: a table of pairs, counted
+# in 2,000 texts. With the last character and its **place** in the text: a table for each place. And the
+# same model **without attention**, trained the same way: its blocks have only their feed-forward part.
 
 # %% tags=["demonstration"]
 beginnings = {}  # how many of the sentences begin so
-for one in sentences:
-    line = one + "\n"
+for sentence in in_training:
+    line = sentence + "\n"
     for k in range(len(line) + 1):
         beginnings[line[:k]] = beginnings.get(line[:k], 0) + 1
 
@@ -1756,13 +1766,130 @@ many = draw_texts(np.random.default_rng(5), 2000)
 pairs = torch.ones(vocab_size, vocab_size)  # counts begin at 1: no pair is impossible
 pairs.index_put_((many[:, :-1].flatten(), many[:, 1:].flatten()), torch.tensor(1.0), accumulate=True)
 pair_loss = next_token_loss((pairs / pairs.sum(1, keepdim=True)).log()[fresh_texts], fresh_texts)
-print(f"floor {floor:.3f}, table of pairs {pair_loss.item():.2f}, no knowledge {math.log(vocab_size):.2f}")
+place = torch.arange(n).expand(len(many), n)
+placed = torch.full((n + 1, vocab_size, vocab_size), 0.01)  # a table of pairs for each place
+where = (place.flatten(), many[:, :-1].flatten(), many[:, 1:].flatten())
+placed.index_put_(where, torch.tensor(1.0), accumulate=True)
+guesses = (placed / placed.sum(-1, keepdim=True)).log()[torch.arange(n + 1), fresh_texts]
+place_loss = next_token_loss(guesses, fresh_texts).item()
+print(f"no knowledge {math.log(vocab_size):.2f}, table of pairs {pair_loss.item():.2f}, ", end="")
+print(f"table of place and character {place_loss:.2f}, floor {floor:.3f}")
 
 
 # %% [markdown]
-# The loop is yours: `training_step`, 300 times, with fresh texts each time. In its second half the
-# rate falls to 0 in a straight line, which takes the noise of single batches out of the end.
-# **Predict, then run:** how near will it come to the floor? And will all five seeds?
+# ### One more exercise: `train`
+#
+# Difficulty: ●●○○○ &nbsp; Importance: ●●●●○ &nbsp; You should spend up to 10-15 minutes on it.
+#
+# The loop around your step: `train(model, optimizer, draw, steps)`.
+#
+# - `draw()` gives the texts of one step; call it **once a step**, and take one `training_step` on what it
+#   gives.
+# - The learning rate is the optimiser's own in the first half. In the second half it falls to 0 in a
+#   straight line, which takes the noise of single batches out of the end: in step $s$, counted from 0,
+#   it is the optimiser's own times $\min(1,\ 2 (\text{steps} - s) / \text{steps})$. A rate stands in
+#   `group["lr"]` of each `group` in `optimizer.param_groups`.
+# - Returns the losses of all steps, a list of `float`, in order.
+
+
+# %% answer="train"
+def train(model, optimizer, draw, steps):
+    """Training steps on fresh texts, with a rate that falls to 0 in the second half.
+
+    Args:
+        model: module from tokens (..., n) to logits (..., n, vocab).
+        optimizer: holds the model's parameters, with the learning rate of the first half.
+        draw: a function without arguments; each call gives the tokens of one step.
+        steps: how many steps; draw is called once in each.
+
+    Returns:
+        The losses before each step, a list of Python floats.
+    """
+    ### BEGIN SOLUTION
+    rates = [group["lr"] for group in optimizer.param_groups]
+    losses = []
+    for step in range(steps):
+        for group, rate in zip(optimizer.param_groups, rates):
+            group["lr"] = rate * min(1.0, 2 * (steps - step) / steps)
+        losses.append(training_step(model, optimizer, draw()))
+    return losses
+    ### END SOLUTION
+
+
+# %% check="train" points=2 card=["call it **once a step**", "In the second half it falls to 0 in a straight line", "Returns the losses of all steps"]
+@probe
+def trained(weight, batches, rate):
+    model = nn.Embedding.from_pretrained(weight.clone(), freeze=False)  # a table: tokens to logits
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+    waiting = list(batches)
+    losses = train(model, optimizer, lambda: waiting.pop(0), len(batches))
+    return losses, model.weight.detach(), len(waiting)
+
+
+def by_hand(weight, batches, rate):
+    weight, losses = weight.clone().requires_grad_(), []
+    for step, tokens in enumerate(batches):
+        loss = F.cross_entropy(weight[tokens[:, :-1]].flatten(0, 1), tokens[:, 1:].flatten())
+        (slope,) = torch.autograd.grad(loss, weight)
+        fall = min(1.0, 2 * (len(batches) - step) / len(batches))
+        with torch.no_grad():
+            weight -= rate * fall * slope * min(1.0, 1.0 / slope.norm().item())
+        losses.append(loss.item())
+    return losses, weight.detach()
+
+
+generator = torch.Generator().manual_seed(int(check_rng().integers(1_000_000)))
+weight = torch.randn(5, 5, generator=generator)
+batches = list(torch.randint(0, 5, (6, 3, 8), generator=generator))
+expected, expected_weight = by_hand(weight, batches, 4.0)
+losses, weight_after, left = trained(weight, batches, 4.0)
+with check("the losses of the first half", points=0.75):
+    message = "Six steps at rate 4: the first three losses. Check first: is each step on a new draw()?"
+    assert_close(torch.tensor(losses[:3]), torch.tensor(expected[:3]), message)
+with check("all six losses", points=0.5):
+    message = "Six losses, a list of floats. Check first: does the rate fall from the fourth step on?"
+    assert_close(torch.tensor(losses), torch.tensor(expected), message)
+with check("the parameters after six steps", points=0.75):
+    message = "The rates of six steps are 4, 4, 4, 4, 8/3 and 4/3 (the own one times 1, 1, 1, 1, 2/3, 1/3)."
+    assert_close(weight_after, expected_weight, message)
+    assert_equal(left, 0, "draw() is called once a step.", name="texts that nobody drew")
+checks_passed("train")
+
+# %% check="train_rates" points=1 card=["In the second half it falls to 0 in a straight line", "of each `group` in `optimizer.param_groups`"]
+# Hidden checks of train: another number of steps, an optimiser with two rates.
+### BEGIN HIDDEN TESTS
+@probe
+def rates_of_steps(steps, rates):
+    model = nn.Sequential(nn.Embedding(5, 4), nn.Linear(4, 5))
+    groups = [{"params": part.parameters(), "lr": rate} for part, rate in zip(model, rates)]
+    optimizer, used = torch.optim.SGD(groups), []
+    optimizer.register_step_pre_hook(
+        lambda optimizer, *_: used.append([group["lr"] for group in optimizer.param_groups])
+    )
+    train(model, optimizer, lambda: torch.arange(5)[None], steps)
+    return used
+
+
+for steps in (4, 7):
+    fall = [min(1.0, 2 * (steps - step) / steps) for step in range(steps)]
+    for rates, title in (((0.25, 0.25), "one rate"), ((0.25, 0.5), "two rates")):
+        with check(f"{title}, {steps} steps", points=0.25):
+            used = rates_of_steps(steps, rates)
+            message = f"{steps} steps from the rates {rates}: the rates of each step."
+            assert_close(np.array(used), np.outer(fall, rates), message)
+checks_passed("train")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Remember the rates before the loop. In each step first set `group["lr"]` of every group, then append
+# what `training_step(model, optimizer, draw())` returns. Or let `torch.optim.lr_scheduler.LambdaLR` do it.
+#
+# </details>
+#
+# Now train: five models of your own, with your loop and your step, 300 steps each. Copies of each are
+# kept on the way. **Predict, then run:** how near will they come to the floor? And will all five seeds?
 
 
 # %% tags=["demonstration"]
@@ -1771,22 +1898,44 @@ def fresh_loss(model):
     return next_token_loss(model(fresh_texts), fresh_texts).item()
 
 
-def train(seed, steps=300, rate=1e-2):
+class NoAttention(nn.Module):
+    """In place of attention: nothing comes from other places."""
+
+    def forward(self, x, mask=None):
+        return torch.zeros_like(x), None
+
+
+def trained_model(seed, attention=True, steps=300):
+    """A new model after your loop, its losses, and copies of it on the way."""
     model, rng = new_model(seed), np.random.default_rng(seed)
-    optimizer = torch.optim.Adam(model.parameters(), lr=rate)
-    losses = []
-    for step in progress(steps, f"seed {seed}"):
-        optimizer.param_groups[0]["lr"] = rate * min(1.0, 2 * (steps - step) / steps)
-        losses.append(training_step(model, optimizer, draw_texts(rng, 16)))
-    return model, losses
+    if not attention:
+        for block in model.blocks:
+            block.attention = NoAttention()
+    line = enumerate(progress(steps, f"seed {seed}" if attention else f"no attention, seed {seed}"))
+    copies = {}
+
+    def draw():
+        step, _ = next(line)
+        if step in (0, 50, 100):
+            copies[step] = copy.deepcopy(model)
+        return draw_texts(rng, 16)
+
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    losses = train(model, optimizer, draw, steps)
+    next(line, None)  # the line of progress says that it is done
+    return model, losses, {**copies, steps: model}
 
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they may differ in the last digits on another machine.
-models, curves = zip(*(train(seed) for seed in range(5)))
+models, curves, on_the_way = zip(*(trained_model(seed) for seed in range(5)))
 fresh = [fresh_loss(model) for model in models]
+blind = [fresh_loss(trained_model(seed, attention=False)[0]) for seed in range(5)]
 print("losses on fresh texts, 5 seeds:", np.round(fresh, 3), f"floor {floor:.3f}")
+print("without attention, 5 seeds:    ", np.round(blind, 3), f"place and character {place_loss:.3f}")
 assert all(floor - 0.005 < loss < floor + 0.06 for loss in fresh)
+assert all(abs(loss - place_loss) < 0.1 for loss in blind)
+assert place_loss < pair_loss - 0.3 and max(fresh) < min(blind) - 0.4
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they may differ in the last digits on another machine.
@@ -1796,6 +1945,7 @@ for seed, losses in enumerate(curves):
 for height, name, style in (
     (math.log(vocab_size), "ln V: no knowledge", ":"),
     (pair_loss.item(), "the last character only", "--"),
+    (place_loss, "place and last character", "-."),
     (floor, "floor", "-"),
 ):
     axes.axhline(height, color="black", ls=style, lw=1, label=name)
@@ -1808,10 +1958,10 @@ at = (0, 20, 50, 100, 200, 299)
 show(
     figure,
     "Figure 1. From ln V to the floor. After some twenty steps the model knows pairs of characters, "
-    "and for a moment it is no better than a table of them. What comes below the dashed line needs "
-    "more of the text than the last character: nearly all of it is attention's work.",
+    "and for a moment it is no better than a table of them. About half of the way from there to the "
+    "floor needs no attention, only the place; the other half does.",
     "Loss against step, logarithmic. Five curves begin near 3.2, cross the dashed line of the "
-    "table of pairs, and end just above the floor near 0.21.",
+    "table of pairs and the line of place and character near 0.7, and end just above the floor near 0.2.",
     text_table(
         np.array([[losses[t] for t in at] for losses in curves]),
         [f"seed {seed}" for seed in range(5)],
@@ -1821,9 +1971,41 @@ show(
 )
 
 # %% [markdown]
-# The five models end within about two hundredths of the floor, from different starts. What is left is
-# mostly a little probability on characters that the grammar forbids: section 6 shows them as slips.
+# The five models end within a few hundredths of the floor, from different starts. What is left is
+# mostly a little probability on characters that the grammar forbids, and on sentences that were held out.
 #
+# Who did the work? The same blocks without attention know the last character and its place, and end
+# where a table of these two ends. So of the way from pairs (1.19) to the floor (0.2) about half needs no
+# attention: every text begins with "the", and the place says roughly where in a sentence one is. The
+# other half is attention's. (Without the control one would have called all of it attention's work.)
+#
+# **And sentences that it has never read?** 16 were held out. Somebody who has learnt the 144 by heart gives
+# them nothing at all; somebody who has understood the grammar and does not notice what is missing gives
+# each 1 in 160, a loss of 5.08 nats for the sentence.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they may differ in the last digits on another machine.
+@torch.no_grad()
+def nats(model, lines):
+    """What each sentence costs, from line break to line break, in nats."""
+    texts = [torch.tensor([[number_of[c] for c in f"\n{line}\n"]]) for line in lines]
+    return np.array([next_token_loss(model(t), t).item() * (t.shape[1] - 1) for t in texts])
+
+
+unread = [nats(model, held_out) for model in models]
+read = [nats(model, in_training[:40]) for model in models]
+print("nats for a sentence, mean of each model")
+print("  read in training:", np.round([losses.mean() for losses in read], 1), "(1 in 144: 4.97)")
+print("  held out:        ", np.round([losses.mean() for losses in unread], 1), "(1 in 160: 5.08)")
+for losses, of_read in zip(unread, read):
+    assert 5.08 + 0.2 < losses.mean() < 12 and of_read.mean() < 5.5
+
+# %% [markdown]
+# In between. A held-out sentence costs more than one that was read, and far less than a text at random,
+# some 80 nats: the models put it together from parts, and have noticed that it never came. A loss near
+# the floor does not say which of the two a model does.
+
+# %% [markdown]
 # ## 6. Writing: one distribution, three knobs
 #
 # The model gives logits; a text needs one token. `greedy_decode` of lesson 9 took the largest. One
@@ -2406,17 +2588,14 @@ heatmap(
 )
 
 # %% [markdown]
-# ### What greedy writing does
+# ### What it says
 #
-# **Predict, then run.** Each of the five trained models writes 20 texts from the same beginning, a
-# line break, at four temperatures, and with two of the cuts. At temperature 0: how many *different*
-# sentences stand in the 20 texts of a model? A text has room for one or two.
-
-# %% tags=["demonstration", "guess"]
-guess_different = 20  # write a number
+# Now let your first model speak: as it was after 0, 50, 100 and 300 steps, and at three temperatures. A
+# word that the language does not have stands in brackets.
 
 
-# %% tags=["demonstration"]
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained: another machine may draw another text.
 @torch.no_grad()
 def write(model, count, seed=0, **knobs):
     """Texts of n characters after a line break, each token drawn from the distribution."""
@@ -2429,6 +2608,74 @@ def write(model, count, seed=0, **knobs):
     return [as_text(row)[1:] for row in texts.tolist()]
 
 
+vocabulary = {word for sentence in sentences for word in sentence.split()}
+
+
+def marked(text):
+    """The text with brackets around what is no word; its last word may be cut off, and is not judged."""
+    *whole, last = text.replace("\n", " \n ").split(" ")
+    known = vocabulary | {"\n", ""}
+    text = " ".join([word if word in known else f"[{word}]" for word in whole] + [last])
+    return text.replace(" \n ", "\n")
+
+
+def words_right(texts):
+    """Share of the whole words that the language has."""
+    words = [word for text in texts for word in text.replace("\n", " ").split(" ")[:-1] if word]
+    return np.mean([word in vocabulary for word in words]) if words else 0.0
+
+
+for step, model in on_the_way[0].items():
+    print(f"--- after {step} steps")
+    print(*map(marked, write(model, 2, seed=1)), sep="\n\n")
+for temperature in (0.5, 1.0, 2.0):
+    print(f"--- after 300 steps, temperature {temperature}")
+    print(*map(marked, write(models[0], 2, seed=2, temperature=temperature)), sep="\n\n")
+right_words = np.array([[words_right(write(m, 5)) for m in copies.values()] for copies in on_the_way])
+print("\nshare of the words that are words, 5 models (rows), after 0, 50, 100 and 300 steps:")
+print(right_words.round(2))
+assert right_words[:, 0].max() < 0.1 and right_words[:, 3].min() > 0.7
+assert (np.diff(right_words, axis=1) > 0.02).all()
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained: another machine may draw another text.
+def spoken(axes, temperature):
+    """Four texts at one temperature, a bar for each line break; what is no word is red."""
+    texts = write(models[0], 4, seed=3, temperature=temperature)
+    axes.axis("off")
+    for row, text in enumerate(texts):
+        x = 0
+        for word in text.replace("\n", " | ").split(" "):
+            colour = "black" if word in {*vocabulary, "|"} else "tab:red"
+            axes.text(x, -row, word, family="monospace", fontsize=9, color=colour)
+            x += len(word) + 1
+    axes.set(xlim=(0, 54), ylim=(-3.5, 1))
+    return f"{words_right(texts):.0%} of the whole words are words."
+
+
+slider(
+    spoken,
+    "temperature",
+    [0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0],
+    pictures=[0.5, 1.0, 2.0],
+    caption="Figure 3. Four texts, from the same draws. Move the temperature: from which value on does it "
+    "stammer, and what do the four have in common at 0? (A red word at the end may only be cut off.)",
+    size=(4.8, 1.5),
+)
+
+# %% [markdown]
+# ### What greedy writing does
+#
+# **Predict, then run.** Each of the five trained models writes 20 texts from the same beginning, a
+# line break, at four temperatures, and with two of the cuts. At temperature 0: how many *different*
+# sentences stand in the 20 texts of a model? A text has room for one or two.
+
+# %% tags=["demonstration", "guess"]
+guess_different = 20  # write a number
+
+
+# %% tags=["demonstration"]
 def judged(texts):
     """Share of finished lines that are sentences, and how many different sentences there are."""
     lines = [line for text in texts for line in text.split("\n")[:-1]]
@@ -2466,7 +2713,7 @@ reply("guess_different", guess_different, came_out, "Greedy writing has no choic
 
 # %% [markdown]
 # Greedy writing makes no mistake, and has one thing to say: the same text, twenty times. The
-# language holds 160 sentences, all equally likely; greedy shows the one that it meets when it takes the
+# language holds 144 sentences for it, all equally likely; greedy shows the one that it meets when it takes the
 # likeliest *character* at each place: the beginning that most words share, and where none is shared
 # what training noise has put a hair above the others. Drawing at temperature 1 shows the language, with some slips; at 0.5 the slips
 # are gone, and the variety is nearly the same. At 2 most lines are broken: twenty wrong characters have
@@ -2592,7 +2839,7 @@ figure.tight_layout()
 blocks_of_five = {name: np.reshape(losses, (-1, 5)).mean(1) for name, losses in loop_losses.items()}
 show(
     figure,
-    "Figure 3. One right loop, six broken ones. All begin near ln V, all fall, none stops. Without "
+    "Figure 4. One right loop, six broken ones. All begin near ln V, all fall, none stops. Without "
     "clipping, or with each parameter clipped by itself, the curve lies close to the right one. Others "
     "are slower, one is even lower: without the right one beside it none looks broken.",
     "Seven curves of loss against step, from about 3 down to between 0.6 and 1.2 after 60 steps. "
@@ -3426,9 +3673,9 @@ check_answer("answer_silent_bug", answer_silent_bug)
 #
 # | one often reads | what is right | shown in |
 # |---|---|---|
-# | "The loss falls, so the loop is right." | Six broken loops fall too. | Figure 3 |
+# | "The loss falls, so the loop is right." | Six broken loops fall too. | Figure 4 |
 # | "A first loss of ln V means that all is well." | It means that nothing is known yet. A leak cannot be used yet, and the six broken loops begin there too. | sections 3 and 7 |
-# | "Clipping is always visible." | Adam divides the size of the gradients away: hardly a trace in 60 steps. | Figure 3 |
+# | "Clipping is always visible." | Adam divides the size of the gradients away: hardly a trace in 60 steps. | Figure 4 |
 # | "A gradient check proves the model." | It proves that the gradient belongs to the loss. A wrong loss has a right gradient. | section 3 |
 # | "Overfitting is bad." | As an aim. As a first test, on two texts, it is the cheapest there is. | section 4 |
 # | "Attention's $n^2$ is where the work is." | Not at this length: the matrices that work on each token do most of it. | section 3 |
@@ -3468,6 +3715,40 @@ check_answer("answer_silent_bug", answer_silent_bug)
 # repeats by itself; sampling decides. 1 point: Adam hides the size; SGD, or the norm of the move,
 # shows it.
 # ### END SOLUTION
+
+# %% [markdown]
+# ### Puzzle: brackets
+#
+# A language model that writes code has to know which bracket is still open. In the text, `+1` is an opening bracket and
+# `-1` a closing one, never more than two deep. Write down scores with which each **closing** bracket looks at the
+# one that it closes, and each opening one at itself. `puzzle_brackets` takes the text `(n,)` and `inside (n,)`: how deep
+# each bracket stands, 1 or 2, the same for both brackets of a pair. It returns scores `(n, n)`; the causal mask is
+# put over them.
+#
+# *Nothing is trained here, and nothing is graded: you write the numbers down, and the cell below says what they do.*
+
+# %% tags=["demonstration", "guess"]
+puzzle_brackets = lambda text, inside: 900.0 * ((inside == inside[:, None]) & (text == 1)) + 30.0 * np.arange(len(text))  # write lambda text, inside: scores
+
+
+# %% tags=["demonstration", "puzzle"]
+def partners(text):
+    open_ones, found = [], []
+    for place, bracket in enumerate(text):
+        found.append(place if bracket == 1 else open_ones[-1])
+        open_ones = [*open_ones, place] if bracket == 1 else open_ones[:-1]
+    return found
+
+
+def looked_at(answer, text):
+    inside = np.cumsum(text) + (text == -1)
+    scores = np.where(causal_mask(len(text)), answer(text, inside), -np.inf)
+    return torch.tensor(scores).softmax(-1).numpy() @ np.arange(len(text))
+
+
+texts = [[1, -1], [1, 1, -1, -1], [1, -1, 1, 1, -1, 1, -1, -1, 1, -1]]
+texts = [np.array(text) for text in texts]
+puzzle("puzzle_brackets", puzzle_brackets, looked_at, partners, texts)
 
 # %% [markdown]
 # ## Summary

@@ -1831,3 +1831,80 @@ choice(
     reason="There is one call, and it shortens nothing. Measure the length of the move with SGD: it "
     "is too long, not too short.",
 )
+
+with exercise("train"):
+    wrong(
+        "one_batch_for_all_steps",
+        {
+            "losses = []": "losses, tokens = [], draw()",
+            "draw())": "tokens)",
+        },
+        "Your steps all learn from one batch: draw() is called once and not once a step.",
+    )
+    wrong(
+        "rate_stays",
+        {
+            """
+            for group, rate in zip(optimizer.param_groups, rates):
+                group["lr"] = rate * min(1.0, 2 * (steps - step) / steps)
+            """: "",
+        },
+        "Your learning rate stays as it is. In the second half of the steps it falls to 0.",
+    )
+    wrong(
+        "rate_falls_from_the_start",
+        {"min(1.0, 2 * (steps - step) / steps)": "(steps - step) / steps"},
+        "Your rate falls from the first step on. In the first half it is the optimiser's own.",
+    )
+    wrong(
+        "rate_falls_twice",
+        {"rate * min": 'group["lr"] * min'},
+        "Your rate is made smaller again and again from what it was in the step before. Each is a share of "
+        "the rate at the beginning.",
+    )
+    wrong(
+        "rate_of_the_next_step",
+        {"steps - step)": "steps - step - 1)"},
+        "Your rate falls one step too early, and is 0 in the last step. Steps are counted from 0.",
+    )
+    wrong(
+        "rate_set_after_the_step",
+        """
+            rates = [group["lr"] for group in optimizer.param_groups]
+            losses = []
+            for step in range(steps):
+                losses.append(training_step(model, optimizer, draw()))
+                for group, rate in zip(optimizer.param_groups, rates):
+                    group["lr"] = rate * min(1.0, 2 * (steps - step) / steps)
+            return losses
+        """,
+        "Your rate is set after the step that it belongs to, so each falls one step late.",
+    )
+    wrong(
+        "first_group_alone",
+        """
+            rate = optimizer.param_groups[0]["lr"]
+            losses = []
+            for step in range(steps):
+                optimizer.param_groups[0]["lr"] = rate * min(1.0, 2 * (steps - step) / steps)
+                losses.append(training_step(model, optimizer, draw()))
+            return losses
+        """,
+        "The rate falls for the first group of parameters alone. Each group has its own.",
+        edge=True,
+    )
+    wrong(
+        "last_loss_alone",
+        {"losses.append(": "losses = (", "losses = []": "losses = 0.0"},
+        "You return the loss of the last step. All are asked for, in order.",
+    )
+    wrong(
+        "one_step_short",
+        {"range(steps)": "range(1, steps)"},
+        "Your loop takes one step too few, or begins to count at 1. There are steps 0 to steps - 1.",
+    )
+    wrong(
+        "train_returns_nothing",
+        {"return losses": ""},
+        "Your function returns None. The losses of all steps are asked for, a list.",
+    )
