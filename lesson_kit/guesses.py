@@ -1,4 +1,4 @@
-"""What a student predicted before a demonstration ran, and what came out.
+"""What a student predicted before a demonstration ran, and what came out; and puzzles.
 
 A guess earns nothing and costs nothing; that it was written down before is what it is for. Whatever
 stands there, the notebook goes on.
@@ -7,14 +7,14 @@ stands there, the notebook goes on.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
 
 from .shown import show_pass
 
-__all__ = ["reply"]
+__all__ = ["puzzle", "reply"]
 
 #: Characters of a guess that are said again.
 _LONGEST = 60
@@ -49,6 +49,45 @@ def reply(name: str, guess: Any, found: Any, because: str = "", *, within: float
         return
     text = f"You predicted {_said(guess)}; it came out as {_said(found)}."
     show_pass(f"{text} {because}".rstrip(), right=False)
+
+
+def puzzle(
+    name: str,
+    answer: Any,
+    does: Callable[[Any, Any], Any],
+    wanted: Callable[[Any], Any],
+    examples: Sequence[Any],
+) -> None:
+    """Judge a puzzle by what it does, and by nothing else. It is worth no points.
+
+    Args:
+        name: of the variable that holds the answer.
+        answer: as it stands there; None: there is none yet.
+        does: ``does(answer, example)``, what attention makes of the example with that answer.
+        wanted: ``wanted(example)``, what it should make of it; numbers, compared to 0.001.
+        examples: what it is tried on, the smallest first.
+    """
+    if answer is None:
+        show_pass(f"`{name}` is still None. A puzzle is for those who like one.", right=False)
+        return
+    for example in examples:
+        asked = np.asarray(wanted(example), dtype=float)
+        try:
+            made = np.asarray(does(answer, example), dtype=float)
+        except Exception as error:  # whatever a student wrote
+            show_pass(f"`{name}` stops with {type(error).__name__}: {error}", right=False)
+            return
+        if made.shape != asked.shape or not np.allclose(made, asked, atol=1e-3):
+            text = (
+                f"`{name}`, for {_short(example)}: asked is {_row(asked)}; yours makes {_row(made)}"
+            )
+            show_pass(f"{text}.", right=False)
+            return
+    show_pass(f"`{name}` is solved, for all {len(examples)} examples.")
+
+
+def _row(numbers: Any) -> str:
+    return " ".join(str(np.round(numbers, 2) + 0.0).split())
 
 
 def _unlike(guess: Any, found: Any) -> str:

@@ -16,7 +16,7 @@ from autograder.notebooks import GUESS, SETUP, grade_id, tags
 GOES_ON = "raises-exception"
 
 #: The first line of an assignment at a cell's top, up to its value, and a comment behind that.
-_GUESSED = re.compile(r"^(guess_\w+(?:, guess_\w+)*) = .*?(\s+#.*)?$", re.M)
+_GUESSED = re.compile(r"^((?:guess|puzzle)_\w+(?:, guess_\w+)*) = .*?(\s+#.*)?$", re.M)
 
 
 class ClearSolutionsAndAnswers(ClearSolutions):  # type: ignore[misc]

@@ -32,7 +32,7 @@ from lesson_kit.checks import (
 )
 from lesson_kit.earlier import softmax
 from lesson_kit.figures import show, text_table
-from lesson_kit.guesses import reply
+from lesson_kit.guesses import puzzle, reply
 from lesson_kit.progress import note, progress
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
@@ -3799,7 +3799,29 @@ show(
 #   backward it must compute the scores once again, since it did not keep them (not measured here:
 #   we timed the forward pass). What it saves is writing the big matrices to memory and reading them
 #   again, and that takes longer.
+
+# %% [markdown]
+# ### Puzzle: the word before
 #
+# Write down queries and keys with which attention hands every word the value of **the word before** it; the first
+# word keeps its own. `puzzle_before` takes the length `n` and returns `Q (n, d_k)` and `K (n, d_k)`, with any
+# `d_k`. The values are given.
+#
+# *Nothing is trained here, and nothing is graded: you write the numbers down, and the cell below says what they do.*
+
+# %% tags=["demonstration", "guess"]
+puzzle_before = lambda n: (1000 * np.eye(n)[[0, *range(n - 1)]], np.eye(n))  # write lambda n: (Q, K)
+
+
+# %% tags=["demonstration", "puzzle"]
+def before(answer, n):
+    Q, K = answer(n)
+    return scaled_dot_product_attention(Q, K, np.arange(1.0, n + 1)[:, None])[0][:, 0]
+
+
+puzzle("puzzle_before", puzzle_before, before, lambda n: [1, *range(1, n)], [2, 5, 9])
+
+# %% [markdown]
 # ## Summary
 #
 # | concept | formula | code | purpose |

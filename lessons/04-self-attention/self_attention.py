@@ -31,7 +31,7 @@ from lesson_kit.earlier import (
     torch_scaled_dot_product_attention,
 )
 from lesson_kit.figures import draw_heatmap, heatmap, show, text_table
-from lesson_kit.guesses import reply
+from lesson_kit.guesses import puzzle, reply
 from lesson_kit.progress import progress
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
@@ -3217,6 +3217,29 @@ show(
     "upwards to a slope of 2 or more and crosses the recurrent network, which has slope 1. Right, "
     "steps that wait: always 4 for self-attention, n for the recurrent network.",
 )
+
+# %% [markdown]
+# ### Puzzle: backwards
+#
+# The words are numbered, $x_t$ is a row of the identity matrix. Write down `W_q` and `W_k`, both `(n, n)`, with which
+# your `SelfAttention` turns a text of `n` words **round**: the first row of the output is the last word.
+# `puzzle_backwards` takes `n` and returns both; `W_v` is the identity.
+#
+# *Nothing is trained here, and nothing is graded: you write the numbers down, and the cell below says what they do.*
+
+# %% tags=["demonstration", "guess"]
+puzzle_backwards = lambda n: (1000 * np.eye(n)[::-1], np.eye(n))  # write lambda n: (W_q, W_k)
+
+
+# %% tags=["demonstration", "puzzle"]
+def backwards(answer, n):
+    attention = SelfAttention(n, n, n, np.random.default_rng(0))
+    attention.W_q, attention.W_k = answer(n)
+    attention.W_v = np.eye(n)
+    return attention.forward(np.eye(n))[0] @ np.arange(1.0, n + 1)
+
+
+puzzle("puzzle_backwards", puzzle_backwards, backwards, lambda n: range(n, 0, -1), [2, 5, 8])
 
 # %% [markdown]
 # ## Folklore: sentences to correct

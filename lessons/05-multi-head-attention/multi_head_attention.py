@@ -34,7 +34,7 @@ from lesson_kit.earlier import (
     torch_scaled_dot_product_attention,
 )
 from lesson_kit.figures import draw_flow, draw_heatmap, show, text_table
-from lesson_kit.guesses import reply
+from lesson_kit.guesses import puzzle, reply
 from lesson_kit.hands_on import switches
 from lesson_kit.progress import progress
 
@@ -4546,6 +4546,30 @@ show(
 # not separate the two. And no map says what the model *needs*.
 #
 # </details>
+
+# %% [markdown]
+# ### Puzzle: two keys
+#
+# A shelf holds things, each with a colour and a shape, two numbers from 0 to 3: (2, 1) is one of them. Colours
+# come back, shapes come back, no pair does. A look-up by **both** is wanted: asked for a pair, attention finds the
+# thing that has this colour **and** this shape. `puzzle_two_keys` turns pairs `(n, 2)` into vectors `(n, d_k)`, and
+# serves for the queries and the keys alike.
+#
+# *Nothing is trained here, and nothing is graded: you write the numbers down, and the cell below says what they do.*
+
+# %% tags=["demonstration", "guess"]
+puzzle_two_keys = lambda pairs: 30 * np.eye(4)[pairs].reshape(len(pairs), 8)  # write lambda pairs: vectors
+
+
+# %% tags=["demonstration", "puzzle"]
+def by_two_keys(answer, n):
+    pairs = np.random.default_rng(n).permutation([(i, j) for i in range(4) for j in range(4)])[:n]
+    x = torch.tensor(np.asarray(answer(pairs), dtype=float))
+    things = torch.arange(1.0, n + 1, dtype=torch.float64)[:, None]
+    return torch_scaled_dot_product_attention(x, x, things)[0][:, 0]
+
+
+puzzle("puzzle_two_keys", puzzle_two_keys, by_two_keys, lambda n: range(1, n + 1), [3, 9, 16])
 
 # %% [markdown]
 # ## Summary

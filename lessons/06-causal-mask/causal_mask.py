@@ -35,7 +35,7 @@ from lesson_kit.earlier import (
     scaled_dot_product_attention,
 )
 from lesson_kit.figures import draw_heatmap, show, text_table
-from lesson_kit.guesses import reply
+from lesson_kit.guesses import puzzle, reply
 from lesson_kit.hands_on import switches
 from lesson_kit.progress import progress
 
@@ -2613,6 +2613,30 @@ print(
 # answers along.
 #
 # </details>
+
+# %% [markdown]
+# ### Puzzle: a sliding mean
+#
+# All scores are 0. Write down a **mask** with which attention gives every word the mean of its own value and the two
+# before it (at the beginning of the text there are fewer). `puzzle_sliding` takes `n` and returns the mask `(n, n)`.
+#
+# *Nothing is trained here, and nothing is graded: you write the numbers down, and the cell below says what they do.*
+
+# %% tags=["demonstration", "guess"]
+puzzle_sliding = lambda n: np.tri(n, dtype=bool) & ~np.tri(n, k=-3, dtype=bool)  # write lambda n: mask
+
+
+# %% tags=["demonstration", "puzzle"]
+def sliding(answer, n):
+    zero = np.zeros((n, 1))
+    return scaled_dot_product_attention(zero, zero, np.arange(n)[:, None] ** 2.0, answer(n))[0][:, 0]
+
+
+def three_means(n):
+    return [np.mean([i**2 for i in range(max(0, t - 2), t + 1)]) for t in range(n)]
+
+
+puzzle("puzzle_sliding", puzzle_sliding, sliding, three_means, [2, 4, 9])
 
 # %% [markdown]
 # ## Summary

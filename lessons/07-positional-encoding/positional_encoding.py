@@ -34,7 +34,7 @@ from lesson_kit.earlier import (
     split_heads,
 )
 from lesson_kit.figures import DIVERGING, draw_heatmap, heatmap, show, text_table
-from lesson_kit.guesses import reply
+from lesson_kit.guesses import puzzle, reply
 from lesson_kit.hands_on import slider
 from lesson_kit.progress import progress
 
@@ -2666,6 +2666,34 @@ checks_passed("mended_positions")
 # measures, and there it had not.
 #
 # </details>
+
+# %% [markdown]
+# ### Puzzle: the last of its kind
+#
+# Some words of the text are equal. Write down **scores** with which each word looks at the **last** word of the text
+# that is equal to it (itself, if no other is). `puzzle_last` takes the words as whole numbers `(n,)` and returns the
+# scores `(n, n)`. What the words are is not enough, and where they stand is not enough.
+#
+# *Nothing is trained here, and nothing is graded: you write the numbers down, and the cell below says what they do.*
+
+# %% tags=["demonstration", "guess"]
+puzzle_last = lambda w: 100.0 * (w[:, None] == w) * len(w) + 30.0 * np.arange(len(w))  # write lambda w: scores
+
+
+# %% tags=["demonstration", "puzzle"]
+def softmaxed(scores, values):
+    scores = np.asarray(scores, dtype=float)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True) @ values
+
+
+def last_of_its_kind(w):
+    return [max(i for i, other in enumerate(w) if other == word) for word in w]
+
+
+texts = [np.array([3, 3]), np.array([1, 2, 1, 3, 2, 1]), np.random.default_rng(0).integers(5, size=20)]
+does = lambda answer, w: softmaxed(answer(w), np.arange(len(w)))
+puzzle("puzzle_last", puzzle_last, does, last_of_its_kind, texts)
 
 # %% [markdown]
 # ## What is often said

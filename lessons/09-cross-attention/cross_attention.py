@@ -44,7 +44,7 @@ from lesson_kit.earlier import (
     sinusoidal_positional_encoding,
 )
 from lesson_kit.figures import draw_heatmap, draw_links, heatmap, show, text_table
-from lesson_kit.guesses import reply
+from lesson_kit.guesses import puzzle, reply
 from lesson_kit.hands_on import slider
 from lesson_kit.progress import progress
 
@@ -2513,7 +2513,36 @@ show(
 # `TransformerBlock` of lesson 8 with a causal mask. Source and target are joined into one text,
 # and self-attention does what cross-attention does here. Cross-attention lives on wherever two
 # different things meet: speech and text, a picture and its description.
+
+# %% [markdown]
+# ### Puzzle: count
 #
+# Attention averages, and yet it can **count**. The text is a row of whole numbers from 1 to 5, with a 0 before it that
+# stands for `<start>`. Its value is 1, the value of all others 0. Ten times nothing is nothing, but the *share* of
+# `<start>` in a row can say how often a word occurs. For each of the words 1 to 5, the queries, the output shall be
+# $1 / (1 + \text{how often it stands in the text})$. `puzzle_count` takes the queries `(5,)` and the text `(n,)`
+# and returns scores `(5, n)`.
+#
+# *Nothing is trained here, and nothing is graded: you write the numbers down, and the cell below says what they do.*
+
+# %% tags=["demonstration", "guess"]
+puzzle_count = lambda q, text: np.where((text == q[:, None]) | (text == 0), 0.0, -99.0)  # write lambda q, text: scores
+
+
+# %% tags=["demonstration", "puzzle"]
+def shares_of_start(answer, text):
+    scores = torch.tensor(np.asarray(answer(np.arange(1, 6), text), dtype=float))
+    return scores.softmax(-1).numpy() @ (text == 0)
+
+
+def counted(text):
+    return [1 / (1 + (text == word).sum()) for word in range(1, 6)]
+
+
+texts = [np.array([0, 3, 3]), np.array([0, 1, 2, 2, 5, 2]), np.array([0, *([4] * 30)])]
+puzzle("puzzle_count", puzzle_count, shares_of_start, counted, texts)
+
+# %% [markdown]
 # ## Summary
 #
 # | concept | formula | code | purpose |

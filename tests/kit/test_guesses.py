@@ -15,7 +15,7 @@ from autograder.build.page import as_page
 from autograder.build.stubs import ClearSolutionsAndAnswers
 from autograder.course.lessons import Lesson
 from autograder.notebooks import DEMONSTRATION, GUESS, tags
-from lesson_kit.guesses import reply
+from lesson_kit.guesses import puzzle, reply
 
 from ..conftest import COURSE
 
@@ -94,12 +94,30 @@ def test_none_yet(capsys: pytest.CaptureFixture[str]) -> None:
     assert "guess_x" in text and "Write your guess first" in text and "0.123" not in text
 
 
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (None, "`puzzle_x` is still None"),
+        (lambda n: np.eye(n)[::-1], "`puzzle_x` is solved, for all 2 examples"),
+        (np.eye, "for 2: asked is [1. 0.]; yours makes [0. 1.]"),
+        (lambda n: np.eye(n + 1), "stops with ValueError"),
+        (lambda n: np.eye(n)[:1], "for 2: asked is [1. 0.]; yours makes [0.]"),
+    ],
+)
+def test_a_puzzle_is_judged_by_what_it_does(
+    capsys: pytest.CaptureFixture[str], answer: Any, says: str
+) -> None:
+    does = lambda weights, n: weights(n) @ np.arange(n)  # noqa: E731
+    puzzle("puzzle_x", answer, does, lambda n: range(n - 1, -1, -1), [2, 5])
+    assert says in capsys.readouterr().out
+
+
 def test_students_get_none_in_place_of_the_authors_guess() -> None:
-    source = '# Which?\nguess_a = ("x", 1)  # write (a text, a number)\nguess_b = {1, 2}\nx = 3'
+    source = '# Which?\nguess_a = ("x", 1)  # write (a text, a number)\npuzzle_b = {1, 2}\nx = 3'
     cell = v4.new_code_cell(source, metadata={"tags": [DEMONSTRATION, GUESS]})
     released, _ = ClearSolutionsAndAnswers().preprocess_cell(cell, {"language": "python"}, 0)
     assert released.source == (
-        "# Which?\nguess_a = None  # write (a text, a number)\nguess_b = None\nx = 3"
+        "# Which?\nguess_a = None  # write (a text, a number)\npuzzle_b = None\nx = 3"
     )
 
 
