@@ -223,13 +223,12 @@ assert "noir" not in without_black
 assert without_is[:4] == french[:4]  # the control: no French word comes from "is"
 
 # %% tags=["demonstration", "nbval-ignore-output"]
-reply(
-    "guess_hidden",
-    guess_hidden,
-    " ".join(without_black[:-1]),
+why = (
     'What it may not look at, it cannot write. With "is" hidden in place of "black", the control, it '
-    f'still writes "{" ".join(without_is[:4])}": so it is this word that was missing.',
+    f'still writes "{" ".join(without_is[:4])}": so it is this word that was missing.'
 )
+came_out = " ".join(without_black[:-1])
+reply("guess_hidden", guess_hidden, came_out, why)
 
 # %% [markdown]
 # Try the others. Which word can go without harm? What does it write in place of a noun that it may
@@ -1021,13 +1020,11 @@ for X, words in [(X_short, short), (X_long, long)]:
 
 # %% tags=["demonstration"]
 came_out = tuple(len(rnn_hidden_states(X, W_x, W_h)[-1]) for X in (X_short, X_long))
-reply(
-    "guess_numbers",
-    guess_numbers,
-    came_out,
+why = (
     "The state has the same size after any number of words: a sentence three times as long gets the "
-    "same room.",
+    "same room."
 )
+reply("guess_numbers", guess_numbers, came_out, why)
 
 # %% [markdown]
 # The encoder made a state for every word, but the decoder of 2014 saw only the last one. The others
@@ -1160,14 +1157,11 @@ assert fixed_scores[-1, 0] < 0.5 and fixed_scores[-1, 1] == 0  # length 40
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they differ a little from machine to machine.
 came_out = tuple(fixed_scores[[lengths.index(n) for n in (5, 10, 40)], 0])
-reply(
-    "guess_copied",
-    guess_copied,
-    came_out,
+why = (
     "Near is within 0.1. Short sequences are copied well. At length 10 most symbols are right, but "
-    "hardly any sequence is right as a whole. At length 40 about two symbols in three are wrong.",
-    within=0.1,
+    "hardly any sequence is right as a whole. At length 40 about two symbols in three are wrong."
 )
+reply("guess_copied", guess_copied, came_out, why, within=0.1)
 
 # %% [markdown]
 # ### The same task, looking everywhere

@@ -1046,12 +1046,14 @@ print("argmax:", words[animal_scores.argmax()])
 print("cat", weights[0].round(3), " dog", weights[1].round(3))
 
 # %% tags=["demonstration"]
-why = "Their scores are equal, and no temperature parts equals."
+why = (
+    "Their scores are equal, and no temperature parts equals: that a temperature near 0 gives the argmax "
+    "is true only where one score is the largest."
+)
 reply("guess_animal", guess_animal, tuple(weights[:2]), why, within=0.02)
 
 # %% [markdown]
-# "$T \to 0$ gives the argmax" is true only where one score is the largest. Equals share, at any
-# temperature:
+# Other temperatures, and then a tiny lead for one of the two:
 
 # %%
 for temperature in (1.0, 1e-3, 1e-6):
