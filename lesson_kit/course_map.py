@@ -17,11 +17,6 @@ _NOT_BEGUN, _BEGUN, _DONE = "○◐●"
 #: What does not wrap.
 _NARROW = "\N{NO-BREAK SPACE}"
 
-#: What a click on the page does, where it is JupyterLab's.
-_REFRESH = (
-    '<button data-commandlinker-command="notebook:run-all-cells">Bring the map up to date</button>'
-)
-
 
 def as_map(lessons: list[Progress]) -> str:
     """Where to go on, the lessons on their paths with links, and what is to be mended.
@@ -83,8 +78,6 @@ def _details(lessons: list[Progress]) -> list[str]:
         *rows,
         "",
         "</details>",
-        "",
-        _REFRESH,
     ]
 
 

@@ -45,8 +45,8 @@ its check.
 """
 
 _MORE = """\
-The map shows your own progress as saved in the notebooks: save them, then bring it up to date with
-its button, or with **Shift+Enter** in its cell.
+The map shows your own progress as saved in the notebooks. To bring it up to date, save them, click
+into it and press **Shift+Enter**.
 
 `autograder check` in a terminal runs all visible checks at once and says which pass. More checks
 run when your work is graded.
