@@ -11,10 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from . import setting
-from .cells import exercise_of_cell, in_notebook
+from .cells import asked_by_a_page, exercise_of_cell, in_notebook, source_of_cell
 
 __all__ = [
     "NOTHING",
+    "OPENS",
     "POINTS",
     "WIDTH",
     "as_html",
@@ -26,11 +27,15 @@ __all__ = [
     "paragraph",
     "show_box",
     "show_pass",
+    "what_it_means",
     "without_frame",
 ]
 
 #: In the metadata of a box that a notebook shows: points of the named checks that passed.
 POINTS = "lesson_points"
+
+#: A comment in a check that the page puts there: the figures that a right answer opens.
+OPENS = "# A right answer opens {}."
 
 #: A traceback that shows nothing below a box. JupyterLab shows an empty one as kind and text.
 NOTHING = "\x1b[0m"
@@ -129,11 +134,25 @@ def show_pass(text: str, *, right: bool = True) -> None:
     from IPython.display import publish_display_data
 
     mark, colour = ("✓ ", _GREEN) if right else ("", _GREY)
+    if right and asked_by_a_page():
+        text = " ".join([text, *what_it_means(source_of_cell())])
     box = (
         f'<div role="status" style="border-left:6px solid {colour};padding:.1em 1em;'
         f'margin:.3em 0;max-width:60em;line-height:1.45">{mark}{as_html(text)}</div>'
     )
     publish_display_data({"text/html": box, "text/plain": text})
+
+
+def what_it_means(check: str) -> list[str]:
+    """What a check that passed looked at, and which figures are drawn with the answer now.
+
+    Args:
+        check: its source: its named checks, and the comment that the page puts into it.
+    """
+    looked_at = re.findall(r"""^with check\(\s*(["'])(.*?)\1""", check, re.M)
+    opens = re.search(OPENS.format("(.*)"), check, re.M)
+    said = [f"Checked here: {'; '.join(title for _, title in looked_at)}."] if looked_at else []
+    return [*said, f"Now open {opens[1]}."] if opens else said
 
 
 def _headline() -> str:

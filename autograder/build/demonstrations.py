@@ -43,10 +43,7 @@ def figures_opened(page: list[NotebookNode], name: str) -> list[str]:
             continue
         if _follow(cell.source, made_of_it):
             figures += re.findall(r"""["']Figure (\d+)\.""", cell.source)
-    numbers = list(dict.fromkeys(figures))
-    if not numbers:
-        return []
-    return [f"Figure{'s' * (len(numbers) > 1)} {numbers[0]}", *numbers[1:]]
+    return list(dict.fromkeys(figures))
 
 
 def _follow(source: str, made_of_it: set[str]) -> bool:

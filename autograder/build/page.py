@@ -40,6 +40,7 @@ from autograder.notebooks import (
     tags,
 )
 from lesson_kit.course_progress import has_code
+from lesson_kit.shown import OPENS
 
 __all__ = ["NEEDS_THE_KIT", "ONWARD", "as_page"]
 
@@ -100,6 +101,8 @@ class _Exercise:
     written: float = 0.0
     hint: str = ""
     path: str = ""
+    opens: list[str] = field(default_factory=list)
+    draws: list[str] = field(default_factory=list)
 
 
 def as_page(lesson: Lesson) -> NotebookNode:
@@ -126,8 +129,14 @@ def as_page(lesson: Lesson) -> NotebookNode:
         if id(cell) not in moved and cell.source.strip()
         for part in _folded(cell, exercises, lesson.folder)
     ]
-    for name, exercise in exercises.items():
-        page = list(_with_card(page, exercise, figures_opened(page, name), lesson.folder))
+    drawn = {name: figures_opened(page, name) for name in exercises}
+    for number, (name, exercise) in enumerate(exercises.items()):
+        # What an answer further down is needed for as well is not open yet.
+        others = {figure for other in list(drawn)[number + 1 :] for figure in drawn[other]}
+        exercise.opens = [figure for figure in drawn[name] if figure not in others]
+        exercise.draws = [figure for figure in drawn[name] if figure in others]
+        page = list(_with_card(page, exercise, lesson.folder))
+    _say_what_opens(page, exercises)
     page.append(_onward(lesson))
     if later:
         begins, ends = (_id(lesson.folder, what) for what in ("checks when graded", "own cells"))
@@ -232,7 +241,7 @@ def _fold(cell: NotebookNode) -> NotebookNode:
 
 
 def _with_card(
-    page: list[NotebookNode], exercise: _Exercise, opens: list[str], folder: str
+    page: list[NotebookNode], exercise: _Exercise, folder: str
 ) -> Iterator[NotebookNode]:
     """The page with the card of one exercise: the text from its heading on."""
     place, at = _heading(page, exercise.name)
@@ -242,7 +251,7 @@ def _with_card(
             continue
         before, text = cell.source[:at].rstrip(), cell.source[at:]
         heading = text.partition("\n")[0] if text.startswith("#") else ""
-        says = _card(exercise, text.removeprefix(heading).strip(), opens)
+        says = _card(exercise, text.removeprefix(heading).strip())
         card = "\n\n".join(part for part in (heading, _FRAME, *says, "</div>") if part)
         if before:
             cell.source = before
@@ -268,8 +277,8 @@ def _heading(page: list[NotebookNode], name: str) -> tuple[int, int]:
     return above, headings[-1] if headings else 0
 
 
-def _card(exercise: _Exercise, body: str, opens: list[str]) -> Iterator[str]:
-    yield _worth(exercise, opens)
+def _card(exercise: _Exercise, body: str) -> Iterator[str]:
+    yield _worth(exercise)
     yield body
     yield exercise.hint
     if exercise.later:
@@ -282,17 +291,29 @@ def _card(exercise: _Exercise, body: str, opens: list[str]) -> Iterator[str]:
         )
 
 
-def _worth(exercise: _Exercise, opens: list[str]) -> str:
-    """Points, and what a right answer opens, on one line."""
+def _worth(exercise: _Exercise) -> str:
+    """Points, and what a right answer opens or is needed for, on one line."""
     if exercise.written:
         return f"**{_counted(exercise.written, 'point')}**, given by a person who reads it."
     now, then = (sum(map(_points, cells)) for cells in (exercise.checks, exercise.later))
     text = f"**{_counted(now + then, 'point')}.** {exercise.path}".rstrip()
     if now and then:
         text += f" {now:g} in the check below, {then:g} when your work is graded."
-    if opens:
-        text += f" A right answer opens {_listed(opens)}."
+    if exercise.opens:
+        text += f" A right answer opens {_figures(exercise.opens)}."
+    if exercise.draws:
+        text += f" {_figures(exercise.draws)} will be drawn with it."
     return text
+
+
+def _say_what_opens(page: list[NotebookNode], exercises: dict[str, _Exercise]) -> None:
+    """Into each check, for the box of one that passes."""
+    for cell in page:
+        name = grade_id(cell).removeprefix("test_")
+        if is_test(cell) and name in exercises and exercises[name].opens:
+            first, rest = cell.source.split("\n", 1)
+            opens = OPENS.format(_figures(exercises[name].opens))
+            cell.source = f"{first}\n{opens}\n{rest}"
 
 
 def _what(cell: NotebookNode) -> str:
@@ -307,6 +328,10 @@ def _what(cell: NotebookNode) -> str:
 
 def _counted(number: float, what: str) -> str:
     return f"{number:g} {what}{'' if number == 1 else 's'}"
+
+
+def _figures(numbers: list[str]) -> str:
+    return f"Figure{'s' * (len(numbers) > 1)} {_listed(numbers)}"
 
 
 def _listed(names: list[str]) -> str:

@@ -31,6 +31,7 @@ from autograder.notebooks import (
     tags,
 )
 from lesson_kit.course_progress import has_code
+from lesson_kit.shown import what_it_means
 
 from ..conftest import COURSE, ROOT
 from ..hand_outs import handed_out, read
@@ -275,8 +276,28 @@ def test_what_an_answer_opens_is_followed_through_the_notebook_and_not_further()
         code("def later(x): return gain(x)", "later"),
         code('later(1)\nshow(f, "Figure 5. Through another answer.")'),
     ]
-    assert figures_opened(page, "gain") == ["Figures 2", "4"]
-    assert figures_opened(page, "later") == ["Figure 5"]
+    assert figures_opened(page, "gain") == ["2", "4"]
+    assert figures_opened(page, "later") == ["5"]
+
+
+def test_a_figure_is_opened_by_the_last_answer_that_it_needs_and_the_check_says_so() -> None:
+    page = as_page(COURSE.lesson("03")).cells
+
+    def card(name: str) -> str:
+        return next(c.source for c in page if f": `{name}`\n\n<div" in c.source)
+
+    assert " Figures 5 and 6 will be drawn with it." in card("scaled_dot_product_attention")
+    assert "A right answer opens Figures 5 and 6." in card("attention_heatmap")
+    check = next(cell for cell in page if grade_id(cell) == "test_attention_heatmap")
+    assert what_it_means(check.source)[-1] == "Now open Figures 5 and 6."
+
+
+def test_what_passed_is_said_by_the_titles_of_the_checks() -> None:
+    check = (
+        'with check("by hand", points=1):\n    pass\nwith check(\'one "text"\', 2, side=True):\n'
+    )
+    assert what_it_means(check) == ['Checked here: by hand; one "text".']
+    assert what_it_means("assert_close(a, b)\n") == []
 
 
 def test_the_grader_has_an_exercises_tests_together(tmp_path: Path) -> None:
