@@ -142,7 +142,8 @@ def assert_as_floats(
 ) -> None:
     """Fail unless whole numbers, or float32, give the results of the same numbers in float64.
 
-    Results are compared in float32 digits; they have to be floating, and at least float32.
+    Results are compared in float32 digits; they have to be floating, and at least float32. That
+    their numbers differ is checked, too: a constant is the same in any dtype.
 
     Args:
         function: of the student.
@@ -159,8 +160,9 @@ def assert_as_floats(
     for name, result, other in zip(names, returned, floating):
         expected = other.float() if isinstance(other, torch.Tensor) else np.asarray(other, "f4")
         against = "with the same numbers in float64"
-        finite = bool(np.isfinite(_as_array(other)).all())
-        assert_equal(finite, True, f"In float64 the {name} holds no NaN.", name="'no NaN'")
+        tells = bool(np.ptp(_as_array(other)) > 1e-6)
+        said = f"In float64 the {name} has numbers that differ, and no NaN."
+        assert_equal(tells, True, said, name="'numbers that differ'")
         assert_close(result, expected, message, rtol=1e-4, atol=1e-5, name=name, against=against)
 
 
@@ -229,6 +231,9 @@ def assert_slopes(
     tensors = list(given.values())
     weights = [drawn(result) for result in call(tensors)]
     returned = _as_many(gradients(*copy.deepcopy(tensors), *weights), [f"{n}.grad" for n in given])
+    reached = {name: grad is not None for name, grad in zip(given, returned)}
+    said = f"{message} Each of {', '.join(given)} has one. Check first: is every step torch's?"
+    assert_equal(reached, dict.fromkeys(given, True), said, name="which have a gradient")
     for place, (name, tensor) in enumerate(given.items()):
         along, sums = drawn(tensor), []
         for moved in (tensor + step * along, tensor - step * along):

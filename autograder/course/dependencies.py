@@ -17,8 +17,8 @@ from autograder.course.lessons import Lesson
 from autograder.course.prerequisites import EARLIER, sources_of
 from autograder.notebooks import DEMONSTRATION, grade_id, is_answer, is_test, tags
 
-#: The module of the kit that only the tests which use it come from; all others stand in every key.
-BATTERIES = "lesson_kit.batteries"
+#: Modules of the kit that only the tests which use them come from; all others stand in every key.
+FOR_TESTS = ("lesson_kit.batteries", "lesson_kit.drawn_maps")
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Dependencies:
         module = alias.name if isinstance(node, ast.Import) else node.module or ""
         name = alias.asname or alias.name.partition(".")[0]
         taken_over = sources_of(self.lesson, [alias.name]) if module == EARLIER else []
-        taken_over += [_code_of(module)] if module == BATTERIES else []
+        taken_over += [_code_of(module)] if module in FOR_TESTS else []
         text = "\n".join([f"{module} {alias.name} {name}", *taken_over])
         return _Statement(frozenset({name}), frozenset(), text)
 

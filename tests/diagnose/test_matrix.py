@@ -113,7 +113,7 @@ def test_a_key_moves_with_how_a_cell_is_computed(
 def test_the_key_of_a_cell_that_uses_a_battery_moves_with_the_batteries(
     course: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    imports = f"import torch\nfrom {dependencies.BATTERIES} import assert_refused\n"
+    imports = f"import torch\nfrom {dependencies.FOR_TESTS[0]} import assert_refused\n"
     change(course, "tiny.py", "import torch\n", imports)
 
     def keys() -> tuple[str, str]:
@@ -206,7 +206,7 @@ def test_the_modules_that_take_part_in_a_value_are_in_its_key() -> None:
     assert len(ours) > 8
     # The lesson is read, and the matrix asks; that says what is computed, and stands in the key.
     asks = ("autograder.course.", "autograder.notebooks", "autograder.diagnose.matrix")
-    asks += ("lesson_kit.batteries",)  # in the key of each cell that uses it
+    asks += dependencies.FOR_TESTS  # in the key of each cell that uses one
     # What a student reads of a check that passes; and answers of earlier lessons, as the key has
     # them, which run under that name.
     shows = {"lesson_kit.shown", "lesson_kit.earlier"}
