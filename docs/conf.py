@@ -6,12 +6,20 @@ internet.
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.logging import getLogger
 
+from autograder.course.lessons import Course
 from autograder.marking.formulas import as_mathml
 
+sys.path.insert(0, str(Path(__file__).parent))
+from lesson_pages import ROOT, as_page, front_page, page_of
+
+COURSE = Course.load(ROOT)
 project = "Attention course and autograder"
 extensions = ["myst_nb"]
 html_theme = "furo"
@@ -20,11 +28,14 @@ html_copy_source = False
 html_show_copyright = False
 html_math_renderer = "mathml"
 templates_path = ["templates"]
-html_additional_pages = {"index": "to_the_first_page.html"}
+html_additional_pages = {"index": "the_course.html"}
+html_context = {"course": front_page(COURSE)}
+html_static_path = ["alignment.png"]
 
 root_doc = "docs/index"
 include_patterns = ["docs/*.md", "SECURITY.md", "lessons/README.md"]
-exclude_patterns = [".*", "build", "course", "demo-class"]
+include_patterns += [f"{page_of(lesson)}.ipynb" for lesson in COURSE.lessons]
+exclude_patterns = [".*", "build", "course/start.ipynb", "demo-class"]
 WITH_SOLUTIONS = "solutions" in tags  # noqa: F821  (Sphinx gives its --tag)
 if WITH_SOLUTIONS:
     include_patterns.append("solutions/*/*.ipynb")
@@ -35,6 +46,12 @@ nb_execution_mode = "off"  # they hold their outputs, which the tests compare
 nb_render_markdown_format = "myst"  # captions have formulas too
 suppress_warnings = ["myst.header"]  # a lesson's headings are its own
 
+LESSONS = """
+```{toctree}
+:caption: The lessons
+:maxdepth: 1
+
+"""
 SOLVED_LESSONS = """
 ```{toctree}
 :caption: The solved lessons
@@ -46,9 +63,13 @@ SOLVED_LESSONS = """
 """
 
 
-def _add_solved_lessons(app: Sphinx, page: str, text: list[str]) -> None:
-    if page == root_doc and WITH_SOLUTIONS:
-        text[0] += SOLVED_LESSONS
+def _read(app: Sphinx, page: str, text: list[str]) -> None:
+    """A page's source: the first page lists the lessons; these are laid out to be read."""
+    if page == root_doc:
+        text[0] += LESSONS + "\n".join(f"/{page_of(one)}" for one in COURSE.lessons) + "\n```\n"
+        text[0] += SOLVED_LESSONS if WITH_SOLUTIONS else ""
+    elif page.startswith("course/"):
+        text[0] = as_page(page, text[0])
 
 
 def _formula(writer: nodes.NodeVisitor, node: nodes.math | nodes.math_block) -> None:
@@ -61,6 +82,6 @@ def _formula(writer: nodes.NodeVisitor, node: nodes.math | nodes.math_block) -> 
 
 
 def setup(app: Sphinx) -> None:
-    """Formulas as MathML, which browsers draw; the list of solved lessons, if wanted."""
+    """Formulas as MathML, which browsers draw; the lessons as pages."""
     app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
-    app.connect("source-read", _add_solved_lessons)
+    app.connect("source-read", _read)

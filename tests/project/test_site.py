@@ -74,6 +74,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(site: Path) -> None:
     pages = {path.relative_to(site / "docs").stem for path in (site / "docs").glob("*.html")}
     assert pages == {path.stem for path in (ROOT / "docs").glob("*.md")}
+    front = (site / "index.html").read_text(encoding="utf-8")
+    for lesson in COURSE.lessons:
+        page = f"course/{lesson.folder}/{lesson.notebook_name}.html"
+        assert f'href="{page}"' in front and lesson.title in front
+        assert (site / page).is_file()
+    assert "alignment.png" in front and (site / "_static" / "alignment.png").is_file()
+    page = site / "course" / COURSE.lessons[0].folder / f"{COURSE.lessons[0].notebook_name}.html"
+    assert page.read_text(encoding="utf-8").count("<img") > 0, "the figures"
     assert "bubblewrap" in words_of(site / "SECURITY.html")
     assert "scheduler" in words_of(site / "docs" / "many-machines.html")
     for path in site.rglob("*.html"):
