@@ -59,8 +59,9 @@ def front_page(course: Course) -> dict[str, Any]:
     """What the front page says of the course, for its template."""
     paths: dict[str, list[dict[str, Any]]] = {}
     for lesson in course.lessons:
-        heading = "The core path" if getattr(lesson, "core", True) else "From there, in any order"
+        heading = "The core path" if lesson.core else "From there, in any order"
         said = {name: getattr(lesson, name) for name in ("number", "title", "about", "minutes")}
+        said["core_minutes"] = lesson.core_minutes
         paths.setdefault(heading, []).append({**said, "page": page_of(lesson)})
     if len(paths) == 1:
         paths = {"The lessons": next(iter(paths.values()))}

@@ -24,8 +24,8 @@ def as_map(lessons: list[Progress]) -> str:
     Args:
         lessons: in the course's order.
     """
-    others = [lesson for lesson in lessons if not lesson.core]
-    core = [lesson for lesson in lessons if lesson.core]
+    core = [lesson for lesson in lessons if lesson.core] or lessons
+    others = [lesson for lesson in lessons if lesson not in core]
     lines = [*_goal(lessons), "", f"**{'The core path' if others else 'The lessons'}**", ""]
     lines.append(" → ".join(map(_step, core)))
     for needs in dict.fromkeys(lesson.needs for lesson in others):
@@ -46,7 +46,7 @@ def _goal(lessons: list[Progress]) -> list[str]:
     left = [lesson for lesson in lessons if not lesson.done and not lesson.problem]
     begun = [lesson for lesson in left if lesson.begun]
     if left:
-        goal = begun[-1] if begun else left[0]
+        goal = next(iter(begun[::-1] or [one for one in left if one.core] or left))
         words = "Go on with" if len(left) < len(lessons) or begun else "Begin with"
         return [f"**{words} [{_cell(goal.title)}]({goal.link}).**"]
     return ["All visible checks pass. More checks run when your work is graded."] if lessons else []

@@ -60,7 +60,7 @@ class Progress:
     problem: str = ""
     left: list[tuple[str, str, str]] = field(default_factory=list)
     untouched: list[str] = field(default_factory=list)
-    core: bool = True
+    core: bool = False
     cells: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -136,7 +136,7 @@ def _describe(metadata: Any, progress: Progress, number: str) -> None:
         progress.minutes, progress.needs, progress.about = (
             str(lesson.get(name, "")) for name in ("minutes", "needs", "about")
         )
-        progress.core = lesson.get("core") is not False
+        progress.core = "core_minutes" in lesson
 
 
 def _released(notebook: Path) -> list[list[Any]]:

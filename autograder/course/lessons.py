@@ -205,7 +205,7 @@ class Course:
                 draft=entry.draft,
                 notebook_name=entry.notebook,
                 first_needs=said.needs,
-                following=_first_finished(said.lessons[len(lessons) + 1 :]),
+                following=_led_on(entry, said.lessons[len(lessons) + 1 :]),
                 core=entry.core,
                 core_minutes=entry.core_minutes,
             )
@@ -228,7 +228,7 @@ class Course:
     def _extending(cls, other: Course, overlay: Overlay, root: Path) -> Course:
         theirs = tuple(sorted((*other.lessons, *other.drafts), key=lambda lesson: lesson.number))
         lessons = [
-            replace(lesson, following=_first_finished(row[at + 1 :]))
+            replace(lesson, following=_led_on(lesson, row[at + 1 :]))
             for row in (overlay.applied(theirs),)
             for at, lesson in enumerate(row)
         ]
@@ -256,13 +256,17 @@ class Course:
         raise LessonError(f"no lesson {folder!r} in the course; there are {there}")
 
 
-def _first_finished(others: Sequence[LessonText | Lesson]) -> tuple[str, str] | None:
-    """Title of the first of some lessons that is no draft, and its place from another's folder."""
-    for lesson in others:
-        if not lesson.draft:
-            name = lesson.notebook_name if isinstance(lesson, Lesson) else lesson.notebook
-            number = int(lesson.folder.partition("-")[0])
-            return f"{number}. {lesson.title}", f"../{lesson.folder}/{name}.ipynb"
+def _led_on(
+    one: LessonText | Lesson, others: Sequence[LessonText | Lesson]
+) -> tuple[str, str] | None:
+    """Title of the lesson after another, and its place from that one's folder: the next that is no
+    draft, and on the core path the next on that path."""
+    finished = [lesson for lesson in others if not lesson.draft]
+    on_path = [lesson for lesson in finished if one.core and lesson.core]
+    for lesson in on_path or finished:
+        name = lesson.notebook_name if isinstance(lesson, Lesson) else lesson.notebook
+        number = int(lesson.folder.partition("-")[0])
+        return f"{number}. {lesson.title}", f"../{lesson.folder}/{name}.ipynb"
     return None
 
 

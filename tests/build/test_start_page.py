@@ -144,11 +144,13 @@ def test_the_setup_cell_says_where_the_student_was(course: Path) -> None:
 
 def test_what_is_off_the_core_path_stands_by_what_it_needs(course: Path) -> None:
     notebook = read(course / TINY)
-    notebook.metadata[LESSON]["core"] = False
-    nbformat.write(notebook, course / TINY)
     other = progress_of(course / TINY)
     assert not other.core
-    said = as_map([Progress("02/b.ipynb", "02 B", exercises=1), other])
+    notebook.metadata[LESSON]["core_minutes"] = 3
+    nbformat.write(notebook, course / TINY)
+    assert progress_of(course / TINY).core
+    said = as_map([other, Progress("02/b.ipynb", "02 B", exercises=1, core=True)])
+    assert said.startswith("**Begin with [02 B](02/b.ipynb).**")
     assert "**The core path**\n\n○\xa0[02 B](02/b.ipynb)\n" in said
     assert "**After Python**\n\n○\xa0[01 Tiny](01-tiny/tiny.ipynb)\n" in said
     assert "core path" not in as_map([Progress("02/b.ipynb", "02 B")])
