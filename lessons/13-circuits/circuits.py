@@ -2748,8 +2748,8 @@ check_answer("answer_last", answer_last)
 # %% [markdown]
 # ## 7. Lesson 8's sorter, with its controls
 #
-# Lesson 8 hid digits from the two blocks of a model that sorts, and drew back from the story "block 1
-# counts, block 2 fetches". You now have the tools to ask more exactly. Take a text in which a digit stands
+# Lesson 8 hid digits from the second block of a model that sorts, and left a story open: "block 1 counts,
+# block 2 fetches". You now have the tools to ask. Take a text in which a digit stands
 # **twice**. Exchange one copy for a digit that the text does not have: the answer loses a copy. Then patch the
 # output of **block 1**, which is all that block 2 gets to see:
 #
