@@ -2733,6 +2733,47 @@ answer_trap = "c"
 check_answer("answer_trap", answer_trap)
 
 # %% [markdown]
+# ### Tired or comfortable?
+#
+# Twin sentences, in which one word decides who "it" is: the cat that was tired, the mat that was
+# comfortable (Levesque, Davis and Morgenstern, 2012, made a test of such pairs). An encoder reads the last word
+# too before it decides. Eight pairs, written before they were tried. **Predict, then run.** In how many pairs
+# does `L3H1` look **less** from "it" to the first noun when the last word speaks of the second? And in how
+# many does it then look more to the second noun than to the first, after the contrary in the twin?
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+twins = """
+the cat sat on the mat because it was | tired comfortable
+the dog slept on the sofa because it was | tired soft
+the trophy did not fit in the suitcase because it was too | big small
+the bird built a nest in the tree because it was | hungry tall
+the horse ran over the bridge because it was | frightened safe
+the girl drank the milk because it was | thirsty cold
+the boat stayed in the harbour because it was | broken calm
+the mouse hid in the box because it was | afraid dark
+""".strip().splitlines()
+pairs = [[f"{start} {word}" for word in ends.split()] for start, ends in (t.split(" | ") for t in twins)]
+both = [sentence for pair in pairs for sentence in pair]
+places = [(number, sentence.split().index("it")) for number, sentence in enumerate(both)]
+nouns = [(1, sentence.split().index("because") - 1) for sentence in both]
+rows = rows_between_words(both, places)  # the row of "it", for each layer and head
+to_nouns = torch.stack([row[..., list(where)] for row, where in zip(rows, nouns)])
+looks = {name: to_nouns[:, layer, head].view(8, 2, 2) for name, (layer, head) in (("L3H1", (3, 1)), ("L5H11", (5, 11)))}
+for name, look in looks.items():  # (pair, twin, noun)
+    print(f"{name}: tired: cat {look[0, 0, 0]:.2f}, mat {look[0, 0, 1]:.2f}", end="   ")
+    print(f"comfortable: cat {look[0, 1, 0]:.2f}, mat {look[0, 1, 1]:.2f}")
+less = {name: int((look[:, 1, 0] < look[:, 0, 0]).sum()) for name, look in looks.items()}
+first = {name: look[..., 0] > look[..., 1] for name, look in looks.items()}  # prefers the first noun
+turned = {name: int((one[:, 0] & ~one[:, 1]).sum()) for name, one in first.items()}
+print("less to the first noun, of 8 pairs:", less, "  turned round:", turned)
+assert not published or (less["L3H1"] >= 6 and 1 <= turned["L3H1"] <= 4 and turned["L5H11"] == 0)
+
+# %% [markdown]
+# The famous picture shows the cat in one map and the mat in the other. Here the last word **moves** the weights in
+# the right direction in nearly all pairs, and the head still looks mostly at the first noun. A picture of one
+# pair could show either. (A model that reads only leftwards has not read the last word when it stands at "it":
+# its row "it" is the same in both sentences. Lesson 19 shows it.)
+#
 # ## 8. Knock a head out
 #
 # We have named heads. Does the model **need** them? Take a head away and measure. What should stand

@@ -1196,6 +1196,56 @@ answer_sink = "b"
 check_answer("answer_sink", answer_sink)
 
 # %% [markdown]
+# ### Tired or comfortable?
+#
+# Lesson 12 had pairs of sentences in which the last word decides who "it" is. Its model reads in both directions.
+# This one reads leftwards only. **Predict, then run:** by how much does the row "it" of its maps differ between the
+# two sentences? And where else could one look for the answer?
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Numbers of the published model, which is not installed everywhere.
+pairs_of_it = """
+The cat sat on the mat because it was | cat mat | tired comfortable
+The bird built a nest in the tree because it was | bird tree | hungry tall
+The horse ran over the bridge because it was | horse bridge | frightened safe
+The girl drank the milk because it was | girl milk | thirsty cold
+The boat stayed in the harbour because it was | boat harbour | broken calm
+The mouse hid in the box because it was | mouse box | afraid dark
+""".strip().splitlines()
+row_differs, to_nouns = [], []  # to_nouns: (pair, sentence, noun), summed over all 270 heads
+right_turns = wrong_turns = 0
+for line in pairs_of_it:
+    start, nouns, ends = line.split(" | ")
+    nouns, twin_maps, looks = [f" {noun}" for noun in nouns.split()], [], []
+    for end in ends.split():
+        text = encode(f"{start} {end}.")
+        pieces, found = [decode([token]) for token in text], []
+        streams(token_vectors[torch.tensor(text)][None], maps=found)
+        it = pieces.index(" it") if " it" in pieces else 1
+        twin_maps.append(torch.cat(found)[..., : it + 1])  # (layers, heads, queries, keys)
+        places = [pieces.index(noun) if noun in pieces else 1 for noun in nouns]
+        looks.append(twin_maps[-1][:, :, len(text) - 2, places])  # from the last word to both nouns
+    row_differs.append((twin_maps[0][:, :, it] - twin_maps[1][:, :, it]).abs().max().item())
+    first = [look[..., 0] > look[..., 1] for look in looks]  # the heads that prefer the first noun
+    right_turns += int((first[0] & ~first[1]).sum())
+    wrong_turns += int((~first[0] & first[1]).sum())
+    to_nouns.append(torch.stack([look.sum((0, 1)) for look in looks]))
+print(f"row 'it', largest difference in {num_layers * num_heads} heads: {max(row_differs):.0e}")
+print("from the last word, all heads together (cat and mat):")
+for end, sums in zip(("tired", "comfortable"), to_nouns[0].tolist()):
+    print(f"  {end:12s}", " ".join(f"{weight:5.1f}" for weight in sums))
+print(f"six pairs: heads that turn from the first noun to the second {right_turns}, the other way {wrong_turns}")
+assert max(row_differs) < 1e-6
+assert not published or right_turns > 1.5 * wrong_turns > 0
+
+# %% [markdown]
+# Not at all: when it stands at "it", it has not read the last word. Who "it" was can be settled from the last word
+# on, and there more heads turn to the fitting noun than away from it. Only more: four in ten turn the wrong way for
+# ten that turn the right one. And that "tired" looks at "cat" may mean no more than that the two words go together; no
+# pronoun is needed for that. (Its control, the same words without "it", is yours to make.)
+
+# %% [markdown]
 # ## 5. A fact, and the head that fetches it
 #
 # "The capital of France is" goes on with " Paris". Where does that come from? The word stands nowhere in
