@@ -32,7 +32,7 @@ from lesson_kit.earlier import (
     MultiHeadAttention,
     TransformerBlock,
 )
-from lesson_kit.figures import show, text_table
+from lesson_kit.figures import draw_flow, show, text_table
 from lesson_kit.guesses import reply
 from lesson_kit.progress import progress
 
@@ -2088,11 +2088,40 @@ check_answer("answer_judge", answer_judge)
 # in front of the words. From there on it is lesson 10's model: its self-attention does the rest.
 #
 # **Cross-attention.** Flamingo (Alayrac and others, 2022) leaves the language model as it is and puts new layers
-# between its blocks, in which words ask and patches answer. In models that draw (Rombach and others,
-# 2022) it is the other way round: the growing picture asks, and the words answer. It is lesson 9's
-# cross-attention, with another memory.
+# between its blocks, in which words ask and patches answer. It is lesson 9's cross-attention, with another memory.
 #
-# Here is the third, as small as it can be. Two digits stand side by side, and each may be written dim (with half of
+# **Text-to-image models** turn it round (latent diffusion: Rombach and others, 2022, known as Stable Diffusion). They
+# begin with noise and take a little of it away, some dozens of times. In each step the picture asks, and the words
+# answer:
+
+# %% tags=["demonstration"]
+figure, axes = plt.subplots(figsize=(9.6, 3.0))
+places = {
+    "noisy picture,\npatch by patch": (0.0, 0.0),
+    "self-\nattention": (2.5, 0.0),
+    "cross-\nattention": (5.0, 0.0),
+    "a little less\nnoise": (7.6, 0.0),
+    "a black cat, asleep": (1.2, 1.7),
+    "text encoder": (3.4, 1.7),
+    "K, V: one a word": (5.9, 1.7),
+}
+picture, itself, cross, less, text, encoder, words = places
+arrows = [(picture, itself), (itself, cross), (cross, less), (text, encoder), (encoder, words)]
+arrows += [(words, (5.9, 0.85), (5.0, 0.85), cross), (less, (7.6, -0.9), (0.0, -0.9), picture)]
+draw_flow(axes, places, arrows, plain=(text, words))
+axes.text(3.75, 0.12, "Q", ha="center")
+axes.text(3.8, -0.82, "again, some dozens of times", ha="center")
+show(
+    figure,
+    "One step of a text-to-image model. Its map has a row for each patch and a column for each word: which word did "
+    "this patch look at? Its blocks also have feed-forwards and convolutions, which are left out here.",
+    "Boxes and arrows. A noisy picture goes through self-attention and cross-attention and comes out with a little "
+    "less noise; an arrow leads back to the beginning. From above, a text goes through a text encoder, whose keys "
+    "and values, one a word, enter the cross-attention; the picture gives the queries.",
+)
+
+# %% [markdown]
+# Nothing of that is trained here. Here is the third, as small as it can be. Two digits stand side by side, and each may be written dim (with half of
 # the ink). One word is asked about. The patch vectors come from the finished model of section
 # 3, which is not trained further; new are word vectors, 32 positions, one cross-attention of one head, and a
 # read-out of two logits. The same reader gets two different tasks:
@@ -2434,4 +2463,5 @@ assert np.mean(one_by_one) < np.mean(friends_right) - 0.1
 #
 # Nearly all layers of this course were written in PyTorch. Other libraries have the same ones, with other names,
 # other defaults and masks that may say the opposite (the table of lesson 3): before you use one, ask it
-# what you asked your own.
+# what you asked your own: lesson 16, an appendix, does it for Keras. The course goes on with lesson 17: from characters
+# to tokens, and then to a model that talks.

@@ -2059,7 +2059,7 @@ if keras:
 # - Glorot, Bengio (2010), *Understanding the Difficulty of Training Deep Feedforward Neural Networks*: row 13.
 # - Ba, Kiros, Hinton (2016), *Layer Normalization*.
 #
-# ## The end of the course
+# ## What comes next
 #
-# You have written attention in NumPy, in PyTorch and in Keras, and have compared each with the others. Whatever comes
-# next will have another name and other defaults; how to find out what it does, you know.
+# This was an appendix. You have written attention in NumPy, in PyTorch and in Keras, and have compared each with the
+# others. The course goes on with lesson 17: from characters to tokens, and then to a model that talks.
