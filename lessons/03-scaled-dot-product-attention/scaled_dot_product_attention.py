@@ -436,9 +436,9 @@ assert np.all(np.abs(variances / d_ks - 1) < 0.35)  # at d_k = 1 the chance erro
 print(f"d_k = 1024: standard deviation {variances[-1] ** 0.5:.0f}")
 show(
     figure,
-    "Figure 1. The variance of a dot product is its length $d_k$: the points lie on the line. Do "
-    "not conclude that trained queries and keys behave so: the line is for independent entries "
-    "of variance 1, as at the start with `nn.Embedding`.",
+    "Figure 1. The variance of a dot product is its length $d_k$: the points lie on the line. "
+    "It is for independent entries of variance 1, as at the start with `nn.Embedding`; trained queries and "
+    "keys may behave otherwise.",
     "Log-log plot. Eleven measured variances for d_k from 1 to 1024 lie on the diagonal line "
     "variance = d_k; the last one is near 1024.",
 )
@@ -3785,8 +3785,8 @@ show(
     figure,
     "Figure 7. Time grows about like $n^2$ for both, sometimes faster (the processor's caches and other "
     "programs may play a part; not measured here). Memory grows like "
-    "$n^2$ for the plain formula, but only like $n$ for torch's function. Do not conclude that "
-    "torch's function makes attention linear: it saves memory, not multiplications.",
+    "$n^2$ for the plain formula, but only like $n$ for torch's function, which saves memory, "
+    "not multiplications.",
     "Two log-log plots against n from 256 to 4096. Left, time: both curves rise about as n "
     "squared, torch's lies lower. Right, memory kept: yours follows n squared up to more "
     "than 64 MiB, torch's follows n and ends near 4 MiB.",

@@ -1354,8 +1354,8 @@ show(
     figure,
     "Figure 6. Left: the three curves are one. The dot product depends on the distance alone, it "
     "is the same to the left and to the right, and on the way down it rises several times. Right: "
-    "after a random query and key matrix nothing of this is left. Do not conclude that attention "
-    "prefers near words because of the encoding: what it prefers, it must learn.",
+    "after a random query and key matrix nothing of this is left: what attention prefers, it must "
+    "learn.",
     "Left: one curve, highest at distance 0 with the value 32, falling on both sides in waves. "
     "Right: three different curves without a peak at 0.",
 )

@@ -1864,8 +1864,8 @@ figure.tight_layout()
 show(
     figure,
     "Figure 2c. The map of lesson 1's translator and of this lesson's, on one sentence that neither model has "
-    "seen. Compare them row by row. Where they differ, do not conclude that one of them translates "
-    "worse: both are right.",
+    "seen. Compare them row by row. Where they differ, neither translates worse: both are "
+    "right.",
     "Two heat maps, rows: start says le, le says chat, chat says noir, noir says dort, dort says end; "
     "columns the, black, cat, is, sleeping. On the left chat looks at cat and noir at black. Below each "
     "map the same as lines between the two sentences, with the lines of black and cat crossed.",
@@ -2262,16 +2262,10 @@ assert third < 0.75  # the last line: without; observed with three seeds: 0.47 t
 #
 # ### Is attention an explanation?
 #
-# - Jain and Wallace (2019), *Attention is not Explanation*: for a trained model one can often find
-#   quite different weights that give nearly the same output, and weights agree poorly with other
-#   measures of importance. So weights alone explain little.
-# - Wiegreffe and Pinter (2019), *Attention is not not Explanation*: it depends on what you call an
-#   explanation. That other weights *exist* does not mean that the trained ones say nothing. For a
-#   fair comparison a model must be trained anew. They trained models whose attention was pushed
-#   away from that of a normal model, and looked whether the predictions survive.
-#
-# We do something similar: the recipe of section 5, plus a penalty for **every weight on the gold
-# alignment**. We call the result the liar.
+# Two papers of 2019 answer with no and with it depends; lesson 13 tells what each found, and tries both. One of
+# their experiments we do here (after Wiegreffe and Pinter, who trained models whose attention was pushed away
+# from that of a normal model, and looked whether the predictions survive): the recipe of section 5, plus a
+# penalty for **every weight on the gold alignment**. We call the result the liar.
 #
 # **Predict, then run.** The model pays for every look at the right word. What will its exact match
 # be, and what its alignment score?
@@ -2331,8 +2325,8 @@ for row, positions in enumerate(gold):
 show(
     figure,
     "Figure 3. Two models that write the same translation. The liar, on the right-hand side, puts "
-    "nearly no weight on the word that it translates. Do not conclude that maps are worthless: "
-    "nobody had trained the other model to show anything.",
+    "nearly no weight on the word that it translates. The other map is no less worth for that: "
+    "nobody had trained its model to show anything.",
     "Two heat maps of the same sentence. Left, as in Figure 2, the crossing alignment. Right nearly "
     "no weight on the gold positions; each row looks at other words.",
     "\n\n".join(
