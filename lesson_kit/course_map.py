@@ -14,6 +14,7 @@ __all__ = ["as_map"]
 
 #: Before a lesson: nothing of it is begun, something is, all that can be seen is done.
 _NOT_BEGUN, _BEGUN, _DONE = "○◐●"
+_SOLVED = "✓"
 #: What does not wrap.
 _NARROW = "\N{NO-BREAK SPACE}"
 
@@ -35,6 +36,8 @@ def as_map(lessons: list[Progress]) -> str:
         "",
         f"{_NOT_BEGUN} not begun · {_BEGUN} begun, with the checks that pass · {_DONE} done",
     ]
+    if any(lesson.puzzle_solved for lesson in lessons):
+        lines[-1] += f" · {_SOLVED} its puzzle is solved"
     for lesson in lessons:
         lines += _to_mend(lesson)
     lines += ["", *_details(lessons)] if lessons else []
@@ -56,6 +59,8 @@ def _step(lesson: Progress) -> str:
     """A lesson on the map: how far it is, and its link."""
     mark = _DONE if lesson.done else _BEGUN if lesson.begun or lesson.passing else _NOT_BEGUN
     said = f"{mark}{_NARROW}[{_cell(lesson.title)}]({lesson.link})"
+    if lesson.puzzle_solved:
+        said += f"{_NARROW}{_SOLVED}"
     if lesson.problem:
         return f"{said} ({lesson.problem})"
     if mark != _BEGUN:

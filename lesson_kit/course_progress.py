@@ -30,6 +30,9 @@ LESSON = "autograder_lesson"
 #: The same in notebooks that were handed out when there was one course.
 FORMER = "attention_course"
 
+#: What a puzzle says once it is solved.
+SOLVED = "is solved"
+
 
 @dataclass
 class Progress:
@@ -46,6 +49,7 @@ class Progress:
         untouched: names of exercises that are not begun.
         core: whether the lesson is on the course's core path.
         cells: the link of each answer's cell, by its name.
+        puzzle_solved: whether its puzzle, which is worth nothing else, was solved when it ran last.
     """
 
     link: str
@@ -62,6 +66,7 @@ class Progress:
     untouched: list[str] = field(default_factory=list)
     core: bool = False
     cells: dict[str, str] = field(default_factory=dict)
+    puzzle_solved: bool = False
 
     @property
     def next_step(self) -> tuple[str, str]:
@@ -182,6 +187,8 @@ def _count(cell: dict[str, Any], progress: Progress, released: set[str]) -> None
             progress.passing += 1
         elif name not in progress.untouched:
             progress.left.append((name, f"{progress.link}#cell-id={cell.get('id', '')}", why))
+    elif "puzzle" in metadata.get("tags", []):
+        progress.puzzle_solved = SOLVED in json.dumps(cell.get("outputs", []))
 
 
 def _why_not(cell: dict[str, Any]) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .course_progress import SOLVED
 from .shown import show_pass
 
 __all__ = ["puzzle", "reply"]
@@ -83,7 +84,7 @@ def puzzle(
             )
             show_pass(f"{text}.", right=False)
             return
-    show_pass(f"`{name}` is solved, for all {len(examples)} examples.")
+    show_pass(f"`{name}` {SOLVED}, for all {len(examples)} examples.")
 
 
 def _row(numbers: Any) -> str:

@@ -142,6 +142,19 @@ def test_the_setup_cell_says_where_the_student_was(course: Path) -> None:
     assert where_you_were(folder)[0] == "Ready."
 
 
+def test_a_solved_puzzle_has_its_tick(tmp_path: Path) -> None:
+    judge = nbformat.v4.new_code_cell("puzzle(...)", metadata={"tags": ["puzzle"]})
+    said = {"text/plain": "`puzzle_x` is solved, for all 2 examples."}
+    for outputs, solved in (([], False), ([nbformat.v4.new_output("display_data", said)], True)):
+        judge.outputs = outputs
+        path = tmp_path / "01-x" / "x.ipynb"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(nbformat.writes(nbformat.v4.new_notebook(cells=[judge])))
+        lesson = progress_of(path)
+        assert lesson.puzzle_solved == solved
+        assert ("✓ its puzzle is solved" in as_map([lesson])) == solved
+
+
 def test_what_is_off_the_core_path_stands_by_what_it_needs(course: Path) -> None:
     notebook = read(course / TINY)
     other = progress_of(course / TINY)
