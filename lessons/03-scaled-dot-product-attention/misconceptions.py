@@ -291,34 +291,6 @@ with exercise("dot_product_variance", base=SHORT_DOT_PRODUCT_VARIANCE):
         seen="answers written blind",
     )
 
-    wrong(
-        "variance_of_full_blocks",
-        """
-            dots = []
-            for _ in range(num_pairs // 50):
-                q, k = rng.normal(size=(2, 50, d_k))
-                dots.extend(np.sum(q * k, axis=-1))
-            return float(np.var(dots))
-        """,
-        "Of two pairs your variance is NaN, as of no numbers at all. Check first: pairs drawn in "
-        "blocks lose those that fill no block, and of few pairs nothing is left.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "variance_of_full_blocks_joined",
-        """
-            dots = []
-            for _ in range(num_pairs // 50):
-                q, k = rng.normal(size=(2, 50, d_k))
-                dots.append(np.sum(q * k, axis=-1))
-            return float(np.concatenate(dots).var())
-        """,
-        "Of two pairs your function raises a ValueError. Check first: pairs drawn in blocks lose "
-        "those that fill no block, and of few pairs nothing is left to join.",
-        seen="answers written blind",
-    )
-
 
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_SCALED_DOT_PRODUCT_ATTENTION = """
@@ -903,22 +875,6 @@ with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTE
     )
 
     wrong(
-        "attention_output_in_precision_of_v",
-        {"return w @ V,": "return (w @ V).astype(np.result_type(V, np.float32)),"},
-        "Where V is float32 your output is, too, though Q or K is float64. All three count: the "
-        "output is as precise as the most precise of them.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "attention_one_key_without_mask",
-        {"mask is None": "mask is None or K.shape[-2] == 1"},
-        "With a single key your mask has no effect. A query that may not attend to that key may "
-        "attend to nothing: its weight and its output are 0.",
-        seen="answers written blind",
-    )
-
-    wrong(
         "attention_mask_a_row_for_each_text",
         {
             "w = softmax": """
@@ -944,34 +900,6 @@ with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTE
         },
         "A leading axis of length 1 is gone from your results, as when a batch of one is unpacked "
         "or squeezed. An axis that the arguments came with stays.",
-    )
-
-    wrong(
-        "attention_blocks_of_keys",
-        {
-            "w = softmax": """
-                n = s.shape[-1]
-                s = np.where(np.arange(n) < (n - n % 8 if n > 8 else n), s, -np.inf)
-                w = softmax
-            """,
-        },
-        "With many keys some weights are not those that the scores give, as when the keys are "
-        "worked through in blocks of one length and those behind the last whole block are left "
-        "out.",
-    )
-
-    wrong(
-        "attention_blocks_of_queries",
-        {
-            "return w": """
-                n = w.shape[-2]
-                if n > 8:
-                    w[..., n - n % 8 :, :] = 0
-                return w
-            """,
-        },
-        "Of many queries some get weights of 0, as when the queries are worked through in blocks of "
-        "one length and those behind the last whole block are left out.",
     )
 
     wrong(
@@ -1349,19 +1277,6 @@ with exercise("padding_mask", base=SHORT_PADDING_MASK):
     )
 
     wrong(
-        "padding_table_of_512",
-        """
-            lengths = np.asarray(lengths)
-            if lengths.min() < 0 or lengths.max() > n_k:
-                raise ValueError
-            return np.tri(513, 512, -1, dtype=bool)[lengths][:, None, :n_k]
-        """,
-        "With n_k = 600 your function fails: a table or a dtype that it looks things up in is too "
-        "small for that. n_k may be any number.",
-        seen="answers written blind",
-    )
-
-    wrong(
         "padding_axis_of_the_keys_squeezed",
         {
             "return np.arange(n_k) < lengths[:, None, None]": """
@@ -1733,20 +1648,6 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
     wrong(
         "torch_attention_low_number_then_zeros",
         {"-math.inf": "-1e4", "return w @ V, w": "w = w if mask is None else w * mask\nreturn w @ V, w"},
-        "It comes out as if a forbidden score became a number, or were lowered by one, that is not low "
-        "enough: an allowed score can be lower still, and then its key has no weight.",
-        seen="early Hugging Face models",
-    )
-
-    wrong(
-        "torch_attention_low_number_and_empty_rows",
-        {
-            "-math.inf": "-1e9",
-            "return w @ V, w": """
-                w = w if mask is None else w * mask.any(-1, keepdim=True)
-                return w @ V, w
-            """,
-        },
         "It comes out as if a forbidden score became a number, or were lowered by one, that is not low "
         "enough: an allowed score can be lower still, and then its key has no weight.",
         seen="early Hugging Face models",
@@ -2278,11 +2179,6 @@ with exercise("gradient_descent"):
     )
 
     wrong(
-        "descent_stops_below_zero",
-        {"loss.backward()": "if loss < 0:\n    break\nloss.backward()"},
-        "With a loss below 0 nothing moves. A loss may be negative: `steps` says how often.",
-    )
-    wrong(
         "descent_gradient_changed_in_place",
         """
             reached = []
@@ -2466,13 +2362,6 @@ with exercise("mended_encode"):
             "return torch.where(is_word[:, :, None], output, 0.0).squeeze(1)"},
         "Texts of one place come out without the axis of the places. An axis of length 1 is an "
         "axis, too: the result has the shape of `texts`.",
-    )
-    wrong(
-        "encode_first_64_places",
-        {"is_word = attention_mask.bool()":
-            "is_word = attention_mask.bool() & (torch.arange(texts.shape[1]) < 64)"},
-        "In a long text the last words come out as padding, and no word attends to them. A text "
-        "may have any length.",
     )
     wrong(
         "encode_words_come_first",

@@ -12,6 +12,7 @@
 
 # %% tags=["setup"]
 import math
+from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,6 +21,15 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from lesson_kit.batteries import (
+    assert_as_floats,
+    assert_as_reference,
+    assert_each_alone,
+    assert_refused,
+    assert_results,
+    assert_slopes,
+    assert_unchanged,
+)
 from lesson_kit.checks import (
     assert_close,
     assert_equal,
@@ -30,6 +40,7 @@ from lesson_kit.checks import (
     checks_passed,
     probe,
 )
+from lesson_kit.drawn_maps import drawn_map
 from lesson_kit.earlier import softmax
 from lesson_kit.figures import show, text_table
 from lesson_kit.guesses import puzzle, reply
@@ -192,220 +203,115 @@ def dot_product_variance(d_k, num_pairs, rng):
     ### END SOLUTION
 
 
-# %% check="dot_product_variance" points=3
+# %% check="dot_product_variance" points=3 card=["Return the sample variance of their dot products", "All numbers come from `rng`: the global random state of NumPy and torch is neither used nor changed"]
 @probe
-def measured_variance(d_k, num_pairs, seed):
-    return dot_product_variance(d_k, num_pairs, np.random.default_rng(seed))
+def measured(d_k, num_pairs, seeds):
+    """The variances from generators of these seeds, and whether global random states moved."""
+    before = np.random.get_state()[2], torch.get_rng_state()
+    found = [dot_product_variance(d_k, num_pairs, np.random.default_rng(seed)) for seed in seeds]
+    moved = np.random.get_state()[2] != before[0], not torch.equal(torch.get_rng_state(), before[1])
+    return found, moved
 
 
+seed = int(check_rng().integers(2**31))
 with check("the value", points=1.5):
     for d_k in (1, 6, 40):
-        seed = int(check_rng().integers(2**31)) + d_k
-        assert_close(
-            measured_variance(d_k, 3000, seed),
-            float(d_k),
+        (value,), _ = measured(d_k, 3000, [seed + d_k])
+        message = (
             f"With d_k = {d_k} and 3000 pairs the variance of q . k should be near {d_k}. Check "
             "first: are the entries standard normal, is each dot product a sum over d_k entries, "
-            "and is it the variance (not the standard deviation, nor the variance after scaling)?",
-            rtol=0.3,
+            "and is it the variance (not the standard deviation, nor the variance after scaling)?"
         )
-
-
-# Where the numbers come from.
-@probe
-def three_measurements(seed):
-    before = np.random.get_state()[2], torch.get_rng_state()
-    seeds = seed, seed, seed + 1
-    three = [dot_product_variance(5, 300, np.random.default_rng(one)) for one in seeds]
-    return three, before, (np.random.get_state()[2], torch.get_rng_state())
-
-
+        assert_close(value, float(d_k), message, rtol=0.3)
 with check("it measures, with every number from rng", points=1.5):
-    three, before, after = three_measurements(int(check_rng().integers(2**31)))
+    (first, again, other), (by_numpy, by_torch) = measured(5, 300, [seed, seed, seed + 1])
     facts = {
-        "it measures: not exactly 5 with d_k = 5": three[0] != 5,
-        "the same seed, the same value, and not NaN": three[0] == three[1],
-        "another seed, another value": three[0] != three[2],
-        "NumPy's global random state is left alone": before[0] == after[0],
-        "torch's global random state is left alone": torch.equal(before[1], after[1]),
+        "it measures: not exactly 5 with d_k = 5": first != 5,
+        "the same seed, the same value, and not NaN": first == again,
+        "another seed, another value": first != other,
+        "NumPy's global random state is left alone": not by_numpy,
+        "torch's global random state is left alone": not by_torch,
     }
-    message = (
-        "Two calls with generators of one seed, and one call with another seed (d_k = 5, 300 "
-        "pairs): every random number should come from the generator rng, and from nowhere else."
-    )
-    assert_equal(
-        {fact: bool(holds) for fact, holds in facts.items()}, dict.fromkeys(facts, True), message
-    )
+    message = "d_k = 5, 300 pairs: every random number should come from the generator rng."
+    facts = {fact: bool(holds) for fact, holds in facts.items()}
+    assert_equal(facts, dict.fromkeys(facts, True), message)
 checks_passed("dot_product_variance")
 
-
-# %% check="dot_product_variance_new_pairs" points=1
-# Hidden checks of dot_product_variance: few pairs, and both vectors new in every pair.
+# %% check="dot_product_variance_new_pairs" points=1 card="a **new** query and a **new** key for each pair"
+# Hidden checks of dot_product_variance: both vectors new in every pair.
 ### BEGIN HIDDEN TESTS
 @probe
-def measured_variance(d_k, num_pairs, seed):
-    from_seed = np.random.default_rng(seed)
-    return dot_product_variance(d_k, num_pairs, from_seed)
+def measured(d_k, num_pairs, seeds):
+    return [dot_product_variance(d_k, num_pairs, np.random.default_rng(seed)) for seed in seeds]
 
 
-@probe
-def measured_or_raised(d_k, num_pairs, seed):
-    try:
-        return dot_product_variance(d_k, num_pairs, np.random.default_rng(seed)), ""
-    except NotImplementedError:
-        raise
-    except Exception as error:
-        return 0.0, type(error).__name__
-
-
+seeds = check_rng().integers(2**31, size=24).tolist()
 # Of two queries in another order as keys, half the seeds give q1 q2 twice: no variance at all.
-pairs = [measured_or_raised(1, 2, int(s)) for s in check_rng().integers(2**31, size=24)]
-raised = sorted({kind for _, kind in pairs if kind})
-assert_equal(
-    len(raised),
-    0,
-    "dot_product_variance(1, 2, rng), two pairs of one feature: a number is asked for, and your "
-    f"code raised {' and '.join(raised)}. Check first: is every pair drawn, also of few, and where "
-    "num_pairs is no multiple of a block's length?",
-    name="how many kinds of errors were raised",
+some = sum(value > 1e-12 for value in measured(1, 2, seeds))
+message = (
+    "Two pairs of one feature, 24 seeds: each variance is above 0. Check first: are the keys draws "
+    "of their own, not the queries once more, in another order?"
 )
-alike = [float(value) for value, _ in pairs]
-assert_equal(
-    sum(math.isnan(value) for value in alike),
-    0,
-    "Two pairs of one feature, 24 seeds: each variance is a number, and not NaN. Check first: is "
-    "every pair drawn, also of few, and where num_pairs is no multiple of a block's length?",
-    name="how many seeds give NaN",
+assert_equal(int(some), 24, message, name="how many are above 0")
+message = (
+    "With d_k = 2 the variance should be near 2 for every seed. Check first: has each pair a query "
+    "and a key of its own? One query for all gives |q|^2."
 )
-assert_equal(
-    sum(not value > 1e-12 for value in alike),
-    0,
-    "Two pairs of one feature, 24 seeds: each variance is a number above 0. Check first: are there "
-    "two products, of two pairs, and are the keys draws of their own, not the queries once more, "
-    "in another order?",
-    name="how many seeds give something else",
-)
-for seed in check_rng().integers(2**31, size=12):
-    assert_close(
-        measured_variance(2, 3000, int(seed)),
-        2.0,
-        "With d_k = 2 the variance should be near 2 for every seed. Check first: does each pair "
-        "have a query and a key of its own? One query for all keys gives the variance |q|^2, which "
-        "changes from query to query.",
-        rtol=0.25,
-    )
+assert_close(np.array(measured(2, 3000, seeds[:12])), np.full(12, 2.0), message, rtol=0.25)
 ### END HIDDEN TESTS
 
 
-# %% check="dot_product_variance_entries" points=1
+# %% check="dot_product_variance_entries" points=1 card=["The entries are normal, and each pair is new", "Dividing by `num_pairs` or by `num_pairs - 1` are both fine"]
 # Hidden checks of dot_product_variance: normal entries, and a single pair.
 ### BEGIN HIDDEN TESTS
 @probe
-def measured_variances(num_pairs, seeds):
+def measured(num_pairs, seeds):
     return [dot_product_variance(1, num_pairs, np.random.default_rng(seed)) for seed in seeds]
 
 
 @probe
 def variance_of_one_pair(seed):
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # divided by num_pairs - 1 it is 0 / 0
-        try:
+    try:  # divided by num_pairs - 1 it is 0 / 0
+        with np.errstate(all="ignore"):
             found = float(dot_product_variance(6, 1, np.random.default_rng(seed)))
-        except (ArithmeticError, ValueError):
-            found = math.nan
+    except (ArithmeticError, ValueError):
+        return 0.0
     return 0.0 if math.isnan(found) else found
 
 
-# How far the sample variance is from 1 depends on the distribution: on average 0.100 for products
-# of normal numbers, 0.053 for uniform ones of variance 1, 0.002 for signs.
-# The distance from 1 grows where pairs share vectors: 0.123 where the key of a pair is the query
-# of the next one. 900 seeds tell 0.100 from that.
+# The distance of the variance from 1 is on average 0.100 for products of normal numbers, 0.053 for
+# uniform ones of variance 1, 0.123 where the key of a pair is the query of the next one.
 seeds = check_rng().integers(2**31, size=900).tolist()
-off = np.mean([abs(float(value) - 1) for value in measured_variances(500, seeds)])
-cause = (
-    "are the entries normal (not uniform, nor signs), and are there num_pairs pairs, not each query "
-    "with each key?"
-    if off <= 0.074
-    else "are the entries normal, and does each vector belong to one pair?"
+off = np.array([np.abs(np.array(measured(500, seeds)) - 1).mean()])
+message = (
+    "The variance of 500 products of two standard normal numbers differs from 1 by 0.1 on average, of "
+    "900 seeds. Check first: are the entries normal, and does each vector belong to one pair?"
 )
-assert_equal(
-    bool(0.074 < off < 0.112),
-    True,
-    "The sample variance of 500 products of two standard normal numbers should differ from 1 by "
-    f"about 0.1 on average, and yours differs by {off:.3f}. Check first: {cause}",
+assert_close(off, np.array([0.095]), message, atol=0.018, name="the average")
+message = (
+    "A single pair is its own mean: its variance is 0, or not defined (NaN, or an error). Check "
+    "first: is the mean of the dot products subtracted?"
 )
-assert_close(
-    variance_of_one_pair(seeds[0]),
-    0.0,
-    "A single pair (d_k = 6) has a single dot product, which is its own mean: its variance is 0, "
-    "or not defined (NaN, or an error), and no other number, nor inf. Check first: is the mean of "
-    "the dot products of these pairs subtracted from each, and are there exactly num_pairs of "
-    "them?",
-    atol=1e-9,
-)
+assert_close(variance_of_one_pair(seeds[0]), 0.0, message, atol=1e-9)
 ### END HIDDEN TESTS
 
 
-# %% check="dot_product_variance_generator" points=1
-# Hidden checks of dot_product_variance: it draws from rng, and from nothing else.
+# %% check="dot_product_variance_generator" points=1 card="`rng`: an `np.random.Generator`, the only source of randomness"
+# Hidden checks of dot_product_variance: it draws from rng, which moves on.
 ### BEGIN HIDDEN TESTS
 @probe
-def measured_twice(seed, other_seed):
-    first = dot_product_variance(5, 300, np.random.default_rng(seed))
-    np.random.random(3)
-    torch.rand(3)
-    again = dot_product_variance(5, 300, np.random.default_rng(seed))
-    other = dot_product_variance(5, 300, np.random.default_rng(other_seed))
-    return first, again, other
-
-
-@probe
 def measured_in_a_row(seed):
-    rng = np.random.default_rng(seed)
-    return dot_product_variance(5, 300, rng), dot_product_variance(5, 300, rng)
+    rng, other = np.random.default_rng(seed), np.random.default_rng(seed)
+    first, then = (dot_product_variance(5, 300, rng) for _ in range(2))
+    np.random.random(3), torch.rand(3)
+    return first, then, dot_product_variance(5, 300, other)
 
 
-@probe
-def global_states():
-    before = np.random.get_state()[1:3], torch.get_rng_state()
-    dot_product_variance(5, 300, np.random.default_rng(1))
-    return before, (np.random.get_state()[1:3], torch.get_rng_state())
-
-
-seed = int(check_rng().integers(2**31))
-first, again, other = measured_twice(seed, seed + 1)
-assert_close(
-    again,
-    float(first),
-    "Two generators with the same seed should give the same value, with draws from np.random and "
-    "torch in between. Check first: does every number come from rng?",
-    against="in the first call",
-)
-assert_equal(
-    bool(abs(first - other) > 1e-9),
-    True,
-    "Two generators with different seeds should give values that differ (by more than 1e-9). Check "
-    "first: is rng used at all?",
-    name="'numbers that differ'",
-)
-first, then = measured_in_a_row(seed)
-assert_equal(
-    bool(abs(first - then) > 1e-9),
-    True,
-    "Two calls with one generator, one after the other, have new pairs each: the values should "
-    "differ (by more than 1e-9). Check first: are the numbers drawn from rng itself, so that it "
-    "moves on?",
-    name="'numbers that differ'",
-)
-before, after = global_states()
-assert_equal(
-    after,
-    before,
-    "The global random state was changed. Draw with rng's own methods, not with np.random or "
-    "torch functions.",
-)
+first, then, again = measured_in_a_row(int(check_rng().integers(2**31)))
+message = "The same seed gives the same value, with draws from np.random and torch in between."
+assert_close(again, float(first), message, against="in the first call")
+message = "Two calls with one generator, one after the other, have new pairs each: values that differ."
+assert_equal(bool(abs(first - then) > 1e-9), True, message, name="'numbers that differ'")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -663,618 +569,172 @@ def scaled_dot_product_attention(Q, K, V, mask=None):
     ### END SOLUTION
 
 
-# %% check="scaled_dot_product_attention" points=6
-# Three queries and five keys, all sizes different; compared with torch's own function.
-rng = check_rng()
-Q, K, V = rng.normal(size=(3, 4)), rng.normal(size=(5, 4)), rng.normal(size=(5, 2))
+# %% check="scaled_dot_product_attention" points=6 card=["Return two arrays, `(output, weights)`", "for any number of leading axes", "boolean and broadcastable to the weights; `True` = may attend", "A query that may attend to nothing has weights 0 and output 0", "Scores of several thousands must not overflow"]
+rng, names = check_rng(), ("output", "weights")  # three queries, five keys, all sizes different
+given = Q, K, V = rng.normal(size=(3, 4)), rng.normal(size=(5, 4)), rng.normal(size=(5, 2))
+
+
+def from_unmasked(Q, K, V, mask):  # your weights without a mask, shared out among allowed keys
+    shares = np.where(mask, scaled_dot_product_attention(Q, K, V)[1], 0.0)
+    with np.errstate(all="ignore"):
+        weights = np.where(np.any(mask, -1, keepdims=True), shares / shares.sum(-1, keepdims=True), 0.0)
+    return weights @ V, weights
+
+
 with check("each row of weights sums to 1", points=0.5):
-    both = scaled_dot_product_attention(Q.copy(), K.copy(), V.copy())
-    assert_equal(
-        len(both) if isinstance(both, (tuple, list)) else int(both is not None),
-        2,
-        "Return two things: the output and the weights.",
-        name="the number of results",
-    )
-    output, weights = both
-    assert_equal(
-        np.shape(weights),
-        (3, 5),
-        "The second result should be the weights, one row a query, one column a key. Check first: "
-        "do you return (output, weights) in this order?",
-        name="the shape of the second result",
-    )
-    assert_close(
-        np.sum(weights, axis=-1),
-        np.ones(3),
-        "Each row of the weights, one row a query, should sum to 1. Check first: is the softmax "
-        "over the keys, the last axis?",
-        name="the sum of each row",
-    )
+    both = scaled_dot_product_attention(*(x.copy() for x in given))
+    count = len(both) if isinstance(both, (tuple, list)) else int(both is not None)
+    assert_equal(count, 2, "Return two things: the output and the weights.", name="the number of results")
+    message = "The second result should be the weights (n_q, n_k). Check first: in this order?"
+    assert_equal(np.shape(both[1]), (3, 5), message, name="the shape of the second result")
+    message = "Each row of the weights should sum to 1. Check first: is the softmax over the keys?"
+    assert_close(np.sum(both[1], axis=-1), np.ones(3), message, name="the sum of each row")
 with check("as torch", points=2):
-    output, _ = scaled_dot_product_attention(Q.copy(), K.copy(), V.copy())
-    expected = F.scaled_dot_product_attention(*(torch.tensor(x) for x in (Q, K, V))).numpy()
-    message = (
-        "Three queries, five keys, no mask: the output is that of torch's function. Check first: "
-        "are the scores divided by the square root of d_k, and is the output the average of the "
-        "values, weighted with the weights?"
-    )
-    assert_close(output, expected, message, name="output")
+    expected = F.scaled_dot_product_attention(*map(torch.tensor, given)).numpy()
+    message = "The output is that of torch's function. Check first: the scale, and is it made of V?"
+    assert_close(scaled_dot_product_attention(*(x.copy() for x in given))[0], expected, message, name="output")
 with check("the example on paper", points=0.75):
-    query = np.array([[2.0, 2.0, 2.0, 0.0]])
-    keys = np.array([[0.0, 0, 0, 1], [0, 0, 1, 0], [1, 1, 0, 0]])
-    output, weights = scaled_dot_product_attention(query, keys, np.eye(3))
-    assert_close(
-        weights,
-        np.array([[1.0, math.e, math.e**2]]) / (1 + math.e + math.e**2),
-        "The weights of the example on paper are 0.090, 0.245, 0.665.",
-        name="weights",
-    )
+    query, keys = np.array([[2.0, 2, 2, 0]]), np.array([[0.0, 0, 0, 1], [0, 0, 1, 0], [1, 1, 0, 0]])
+    expected = np.array([[1.0, math.e, math.e**2]]) / (1 + math.e + math.e**2)
+    message = "The weights of the example on paper are 0.090, 0.245, 0.665."
+    assert_close(scaled_dot_product_attention(query, keys, np.eye(3))[1], expected, message, name="weights")
 with check("a batch of two texts: each as alone", points=0.75):
-    # (If NumPy complains about shapes here: which axes of K have you swapped?)
-    Q2, K2, V2 = (np.stack([x, 2 * x[::-1]]) for x in (Q, K, V))
-    pairs = [[x.copy() for x in one] for one in zip(Q2, K2, V2, strict=True)]
-    alone = [scaled_dot_product_attention(*one)[0] for one in pairs]
-    expected = np.stack([np.asarray(one) for one in alone])
-    message = "Two texts, each alone: three queries and values of length 2 give an output (3, 2)."
-    assert_equal(np.shape(expected), (2, 3, 2), message, name="the shape of both together")
-    message = "Two texts, each alone, have two outputs that differ, and neither holds NaN."
-    assert_equal(bool(np.abs(expected[0] - expected[1]).max() > 1e-3), True, message)
-    message = (
-        "With a batch axis in front, each of two texts should have the output that your function "
-        "gives it alone."
-    )
-    output, _ = scaled_dot_product_attention(Q2.copy(), K2.copy(), V2.copy())
-    assert_close(output, expected, message, name="output", against="for each text alone")
+    batch = [np.stack([x, 2 * x[::-1]]) for x in given]
+    assert_each_alone(scaled_dot_product_attention, [batch], names=names)
 with check("leading axes that broadcast: each as alone", points=0.5):
-    queries, keys = np.stack([Q, -Q])[:, None], np.stack([K, 2 * K, K[::-1]])
-    given = [[(q[0].copy(), k.copy(), V.copy()) for k in keys] for q in queries]
-    rows = [[scaled_dot_product_attention(*one)[0] for one in row] for row in given]
-    expected = np.array([[np.asarray(one) for one in row] for row in rows])
-    message = "The queries Q and -Q have outputs that differ, and none holds NaN."
-    assert_equal(bool(np.ptp(expected, axis=0).max() > 1e-3), True, message)
-    message = (
-        "Leading axes (2, 1) of Q, (3,) of K and none of V should give (2, 3), each output as your "
-        "function gives it for these queries, keys and values alone."
-    )
-    output, _ = scaled_dot_product_attention(queries.copy(), keys.copy(), V.copy())
-    assert_close(output, expected, message, name="output", against="for each text alone")
-
-
-def as_if_not_there(mask):
-    """Each query with the keys that it may see, and no others, by your own function."""
-    output, weights = np.zeros((3, 2)), np.zeros((3, 5))
-    for i, row in enumerate(np.broadcast_to(mask, (3, 5))):
-        if row.any():
-            given = Q[i : i + 1].copy(), K[row], V[row], np.ones(int(row.sum()), dtype=bool)
-            one = scaled_dot_product_attention(*given)
-            output[i], weights[i, row] = one[0][0], one[1][0]
-    return output, weights
-
-
-mask = np.array([[True, True, False, True, False], [False, True, True, True, True], [True] * 5])
-with check("a mask for each query: as without the forbidden keys", points=0.75):
-    expected_output, expected = as_if_not_there(mask)
-    output, weights = scaled_dot_product_attention(Q.copy(), K.copy(), V.copy(), mask.copy())
-    assert_close(
-        weights,
-        expected,
-        "With a mask the weights should be 0 where it is False, and the others as if the forbidden "
-        "keys were not there: they sum to 1. True means: may attend. Check first: does the mask "
-        "act before the softmax?",
-        name="weights",
-        against="without the forbidden keys",
-    )
-    message = (
-        "The weight of a forbidden key is exactly 0, not only small, and that of an allowed one is "
-        "above 0."
-    )
-    assert_equal(bool((weights[~mask] == 0).all() and (weights[mask] > 0).all()), True, message)
-    assert_close(
-        output,
-        expected_output,
-        "With a mask the output should be as if the forbidden keys were not there: made of the "
-        "masked weights, those that are returned.",
-        name="output",
-        against="without the forbidden keys",
-    )
-keys_only = np.array([True, True, False, True, True])
-with check("one mask for all queries or texts: as without forbidden keys", points=0.25):
-    _, weights = scaled_dot_product_attention(Q.copy(), K.copy(), V.copy(), keys_only.copy())
-    message = (
-        "A mask of shape (n_k,) hides the same keys from every query; the weights are as if these "
-        "keys were not there."
-    )
-    assert_close(
-        weights,
-        as_if_not_there(keys_only)[1],
-        message,
-        name="weights",
-        against="without the forbidden keys",
-    )
-    message = "A mask of shape (n_k,): every key that it allows has a weight above 0."
-    assert_equal(bool((weights[:, keys_only] > 0).all()), True, message)
-    _, weights = scaled_dot_product_attention(Q2.copy(), K2.copy(), V2.copy(), mask.copy())
-    message = (
-        "A mask of shape (n_q, n_k) serves every text of a batch: the weights of the first text "
-        "are as if its forbidden keys were not there."
-    )
-    assert_close(
-        weights[0],
-        as_if_not_there(mask)[1],
-        message,
-        name="its weights",
-        against="without the forbidden keys",
-    )
-with check("a query that may attend to nothing", points=0.25):
-    mask[1] = False
-    output, weights = scaled_dot_product_attention(Q.copy(), K.copy(), V.copy(), mask.copy())
-    message = "Query 1 may attend to nothing now: its weights are 0, and its output as well."
-    assert_close(weights[1], np.zeros(5), message, name="the weights of query 1")
-    assert_close(output[1], np.zeros(2), message, name="the output of query 1")
-    message = "The two other queries still have weights above 0, and none is NaN."
-    assert_equal(bool((weights[[0, 2]].max(axis=-1) > 0).all()), True, message)
+    leading = np.stack([Q, -Q])[:, None], np.stack([K, 2 * K, K[::-1]]), V
+    assert_each_alone(scaled_dot_product_attention, [leading], names=names)
+some = np.array([[1, 1, 0, 1, 0], [0, 1, 1, 1, 1], [1, 1, 1, 1, 1]]) > 0
+nothing = some & np.array([[True], [False], [True]])
+for title, points, cases in (
+    ("a mask: as without the forbidden keys", 0.75, {"A mask (n_q, n_k)": (*given, some)}),
+    ("one mask for all queries or texts: as without forbidden keys", 0.25, {"A mask (n_k,)": (*given, some[0]), "Two texts, a mask (n_q, n_k)": (*batch, some)}),
+    ("a query that may attend to nothing", 0.25, {"Query 1 may attend to nothing, so both are 0 there": (*given, nothing)}),
+):
+    with check(title, points=points):
+        message = "weights of 0 where the mask is False, the rest shares 1, and the output is made of these."
+        against = "from your weights without a mask"
+        assert_as_reference(scaled_dot_product_attention, from_unmasked, cases, message, names=names, against=against)
 with check("scores of several thousands: each row sums to 1", points=0.25):
-    _, weights = scaled_dot_product_attention(10_000 * Q, K.copy(), V.copy())
-    message = (
-        "Queries times 10000, so that scores are thousands: each row of weights still sums to 1. "
-        "Check first: does exp overflow?"
-    )
+    weights = scaled_dot_product_attention(10_000 * Q, K.copy(), V.copy())[1]
+    message = "Queries times 10000: each row of weights still sums to 1. Check first: does exp overflow?"
     assert_close(np.sum(weights, axis=-1), np.ones(3), message, name="the sum of each row")
 checks_passed("scaled_dot_product_attention")
 
-
-# %% check="scaled_dot_product_attention_batches" points=1.5
-# Hidden checks of scaled_dot_product_attention: one and two batch axes.
+# %% check="scaled_dot_product_attention_batches" points=2.5 card=["for any number of leading axes", "leading axes of Q, K and V broadcast"]
+# Hidden checks of scaled_dot_product_attention: one and two batch axes, and leading axes that differ.
 ### BEGIN HIDDEN TESTS
+rng, names = check_rng(), ("output", "weights")
+
+
+def drawn(*leads):
+    sizes = (4, 3), (5, 3), (5, 7)
+    return [rng.normal(size=(*lead, *size)) for lead, size in zip(leads, sizes, strict=True)]
+
+
 def by_torch(Q, K, V):
     return F.scaled_dot_product_attention(*(torch.tensor(x) for x in (Q, K, V))).numpy()
 
 
-rng = check_rng()
-texts = {}
-for lead in ((6,), (2, 3)):
-    Q = rng.normal(size=(*lead, 4, 3))
-    texts[lead] = Q, rng.normal(size=(*lead, 5, 3)), rng.normal(size=(*lead, 5, 7))
-advice = "Check first: are only the last two axes of K swapped, and is the softmax over the last axis?"
-with check("each text as alone; repeated words as once", points=1):
-    for lead, (Q, K, V) in texts.items():
-        expected, expected_weights = np.empty((*lead, 4, 7)), np.empty((*lead, 4, 5))
-        for place in np.ndindex(*lead):  # by your own function
-            one = scaled_dot_product_attention(Q[place], K[place], V[place])
-            expected[place], expected_weights[place] = one
-        message = "Other texts, each alone, have other outputs, and none holds NaN."
-        assert_equal(bool(np.ptp(expected, axis=0).max() > 1e-3), True, message)
-        output, weights = scaled_dot_product_attention(Q, K, V)
-        message = (
-            f"With leading axes {lead} each text should have the results that your function gives "
-            f"it alone. {advice}"
-        )
-        assert_close(
-            weights, expected_weights, message, name="weights", against="for each text alone"
-        )
-        assert_close(output, expected, message, name="output", against="for each text alone")
-    # Two queries and seven keys, all of one number; then each of them many times, in one call.
-    Q, K, V = (rng.normal(size=(n, 1)) for n in (2, 7, 7))
-    expected, expected_weights = scaled_dot_product_attention(Q, K, V)
-    message = (
-        "An output and a row of weights for each query; no query has the mean of the values, and "
-        "none has NaN."
-    )
-    assert_equal([np.shape(expected), np.shape(expected_weights)], [(2, 1), (2, 7)], message)
-    assert_equal(bool((np.abs(np.asarray(expected) - V.mean()) > 0).all()), True, message)
-    for lead in ((1,), (1, 1)):
-        output, weights = scaled_dot_product_attention(
-            *(np.tile(x, (*lead, times, 1)) for x, times in ((Q, 35), (K, 43), (V, 43)))
-        )
-        message = (
-            f"Leading axes {lead}, two queries 35 times (70), seven keys and values 43 times (301): "
-            "each key has the 43rd part of the weight that your function gives it among the seven, "
-            "and each of the 70 the output of its query. Axes of length 1 stay."
-        )
-        shares = np.tile(np.asarray(expected_weights) / 43, (*lead, 35, 43))
-        assert_close(
-            weights, shares, message, name="weights", against="from your results for seven keys"
-        )
-        assert_close(
-            output,
-            np.tile(expected, (*lead, 35, 1)),
-            message,
-            name="output",
-            against="from your results for seven keys",
-        )
-with check("as torch", points=0.5):
-    for lead, (Q, K, V) in texts.items():
-        output, weights = scaled_dot_product_attention(Q, K, V)
-        message = f"With leading axes {lead} the results are those of torch's function. {advice}"
-        eye = np.broadcast_to(np.eye(5), (*lead, 5, 5))
-        assert_close(weights, by_torch(Q, K, eye), message, name="weights")
-        assert_close(output, by_torch(Q, K, V), message, name="output")
+with check("one text, of other sizes: as torch", points=0.75):
+    Q, K, V = plain = drawn((), (), ())
+    output, _ = scaled_dot_product_attention(Q.copy(), K.copy(), V.copy())
+    assert_close(output, by_torch(*plain), "One text: the output is torch's.", name="output")
+for title, points, texts in (
+    ("one batch axis: each text as alone", 0.5, [drawn((6,), (6,), (6,)), drawn((1,), (1,), (1,))]),
+    ("two batch axes: each text as alone", 0.25, [drawn((2, 3), (2, 3), (2, 3))]),
+    ("leading axes of some arguments: each text as alone", 0.5, [drawn((6,), (), ()), drawn((), (6,), (6,))]),
+    ("leading axes that differ: each text as alone", 0.5, [drawn((2, 1), (3,), ()), drawn((2, 3), (3,), (2, 1))]),
+):
+    with check(title, points=points):
+        assert_each_alone(scaled_dot_product_attention, texts, names=names)
 checks_passed("scaled_dot_product_attention")
 ### END HIDDEN TESTS
 
-
-# %% check="scaled_dot_product_attention_broadcasting" points=1
-# Hidden checks of scaled_dot_product_attention: leading axes of Q, K and V that differ.
+# %% check="scaled_dot_product_attention_masks" points=4 card=["boolean and broadcastable to the weights; `True` = may attend", "A query that may attend to nothing has weights 0 and output 0"]
+# Hidden checks of scaled_dot_product_attention: masks of every shape; queries that may attend to nothing.
 ### BEGIN HIDDEN TESTS
-rng = check_rng()
-cases = [
-    ((2, 1), (3,), ()),
-    ((6,), (), ()),
-    ((), (6,), (6,)),
-    ((2, 3), (3,), (2, 1)),
-    ((), (2, 3), (1, 3)),
-    ((), (), (2, 3)),
-]
-for lead_q, lead_k, lead_v in cases:
-    Q, K = rng.normal(size=(*lead_q, 4, 3)), rng.normal(size=(*lead_k, 5, 3))
-    V = rng.normal(size=(*lead_v, 5, 7))
-    lead = np.broadcast_shapes(lead_q, lead_k, lead_v)
-    full = [np.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (Q, K, V)]
-    expected, expected_weights = np.empty((*lead, 4, 7)), np.empty((*lead, 4, 5))
-    for place in np.ndindex(*lead):  # each text by itself, by your own function
-        one = scaled_dot_product_attention(*(x[place] for x in full))
-        expected[place], expected_weights[place] = one
-    message = "Other texts, each alone, have other outputs, and none holds NaN."
-    assert_equal(bool(np.ptp(expected, axis=0).max() > 1e-3), True, message)
-    output, weights = scaled_dot_product_attention(Q, K, V)
-    message = (
-        f"Leading axes {lead_q} of Q, {lead_k} of K and {lead_v} of V should broadcast against "
-        "each other, and each text should have the results that your function gives it alone."
-    )
-    assert_close(output, expected, message, name="output", against="for each text alone")
-    if lead_q or lead_k:
-        assert_close(
-            weights, expected_weights, message, name="weights", against="for each text alone"
-        )
-### END HIDDEN TESTS
+rng, names = check_rng(), ("output", "weights")
 
 
-# %% check="scaled_dot_product_attention_masks" points=2
-# Hidden checks of scaled_dot_product_attention: masks of every shape that broadcasts, and no mask.
-### BEGIN HIDDEN TESTS
-def by_torch(Q, K, V, mask):
-    Q, K, V = (torch.tensor(x) for x in (Q, K, V))
-    lead = torch.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
-    Q, K, V = (x.expand(*lead, *x.shape[-2:]) for x in (Q, K, V))
-    whole = torch.tensor(mask).expand(*lead, Q.shape[-2], K.shape[-2])
-    return F.scaled_dot_product_attention(Q, K, V, attn_mask=whole).numpy()
+def from_unmasked(Q, K, V, mask):
+    shares = np.where(mask, scaled_dot_product_attention(Q, K, V)[1], 0.0)
+    with np.errstate(all="ignore"):
+        weights = np.where(np.any(mask, -1, keepdims=True), shares / shares.sum(-1, keepdims=True), 0.0)
+    return weights @ V, weights
 
 
-rng = check_rng()
-one_text = [((), (), shape) for shape in ((5,), (4, 5), (1, 5))]
-cases = [
-    ((2,), (2,), (4, 5)),
-    ((2,), (2,), (2, 1, 5)),
-    ((2, 3), (2, 3), (5,)),
-    ((2, 3), (2, 3), (4, 5)),
-    ((2, 3), (2, 3), (2, 1, 1, 5)),
-    ((2, 3), (2, 3), (2, 1, 4, 5)),
-    ((2, 3), (2, 3), (2, 3, 4, 5)),
-    ((2, 3), (2, 3), (3, 1, 5)),
-    ((2, 1), (3,), (2, 3, 1, 5)),
-    ((4,), (4,), (4, 5)),  # as many texts (and heads) as queries
-    ((4, 4), (4, 4), (4, 5)),
-]
-
-
-def compare(cases):
-    for lead_q, lead_k, shape in cases:
+def cases(leads_and_shapes, some):
+    """Random masks in which each query may see key 0; with some=False the last row sees nothing."""
+    for lead_q, lead_k, shape in leads_and_shapes:
         Q, K = rng.normal(size=(*lead_q, 4, 3)), rng.normal(size=(*lead_k, 5, 3))
-        V = rng.normal(size=(*lead_k, 5, 7))
         mask = rng.random(shape) < 0.5
-        if lead_q[:1] == (4,):
-            mask[0, 0], mask[1:, 0] = True, False  # the rows differ
-        mask[..., 1] = True  # nobody is left with nothing here
-        mask[..., 3] = False
-        output, weights = scaled_dot_product_attention(Q, K, V, mask=mask)
-        message = (
-            f"Q {Q.shape}, K {K.shape}, a mask {shape}: the results should be torch's: weights of 0 "
-            "where it is False, and those where it is True sum to 1. Check first: does the mask "
-            "broadcast to the weights, from the right, and act before the softmax?"
-        )
-        assert_close(weights, by_torch(Q, K, np.eye(5), mask), message, name="weights")
-        assert_close(output, by_torch(Q, K, V, mask), message, name="output")
+        mask[..., 0], mask[..., 3 % shape[-1]] = True, shape[-1] == 1
+        mask.reshape(-1, shape[-1])[-1] &= some
+        yield f"Q {Q.shape}, K {K.shape}, a mask {shape}", (Q, K, rng.normal(size=(*lead_k, 5, 7)) + 3, mask)
 
 
-with check("one text, masks of one and two axes", points=1):
-    compare(one_text)
-with check("leading axes, masks of every shape", points=0.5):
-    compare(cases)
-unmasked = []
-with check("masks, some and all True, in many sizes", points=0.25):
-    for lead_q, lead_k, (n_q, n_k, d_k, d_v), shape, kind in (
-        ((), (), (3, 4, 2, 2), (3, 4), "any"),
-        ((), (), (4, 4, 4, 4), (4, 4), "any"),
-        ((3,), (3,), (3, 3, 3, 3), (1, 1, 3), "any"),
-        ((), (3,), (2, 4, 3, 2), (3, 1, 4), "any"),
-        ((2, 1, 2), (2, 1, 2), (2, 3, 4, 2), (2, 1, 1, 1, 3), "any"),
-        ((), (), (33, 17, 33, 2), (33, 17), "any"),
-        ((), (), (2, 65, 17, 65), (65,), "any"),
-        ((2,), (2,), (2, 3, 65, 1), (1, 2, 3), "any"),
-        ((), (), (131, 5, 2, 2), (131, 1), "any"),
-        ((), (), (2, 130, 130, 3), (2, 130), "any"),
-        ((), (), (3, 5, 1, 2), (5,), "any"),
-        ((), (), (5, 3, 2, 2), (5, 3), "equal rows"),
-        ((), (), (5, 3, 4, 2), (3,), "two equal rows"),
-        ((), (), (5, 3, 4, 2), (5, 3), "one row 0"),
-        ((), (), (5, 3, 4, 2), (3,), "all rows 0"),
-    ):
-        Q, K = rng.normal(size=(*lead_q, n_q, d_k)), rng.normal(size=(*lead_k, n_k, d_k))
-        V, some = rng.normal(size=(*lead_k, n_k, d_v)), rng.random(shape) < 0.6
-        some[..., 0] = True
-        if kind == "two equal rows":
-            Q[..., 1, :] = Q[..., 0, :]
-        elif kind != "any":
-            Q[..., 1 if kind == "one row 0" else slice(None), :] = Q[..., :1, :] * (kind == "equal rows")
-        for what, mask in (("some True", some), ("all True", some | True)):
-            right = by_torch(Q, K, np.eye(n_k), mask), by_torch(Q, K, V, mask)
-            message = (
-                f"Q {Q.shape} ({kind}), K {K.shape}, V {V.shape}, a mask {shape} ({what}): the results "
-                "should be torch's."
-            )
-            given = (x.copy() for x in (Q, K, V))
-            output, weights = scaled_dot_product_attention(*given, mask.copy())
-            assert_close(weights, right[0], message, name="weights")
-            assert_close(output, right[1], message, name="output")
-        unmasked.append((Q, K, V, right, kind))
-with check("no mask, in many sizes", points=0.25):
-    for Q, K, V, right, kind in unmasked:
-        message = f"Q {Q.shape} ({kind}), K {K.shape}, V {V.shape}, no mask: the results are torch's."
-        output, weights = scaled_dot_product_attention(Q.copy(), K.copy(), V.copy())
-        assert_close(weights, right[0], message, name="weights")  # as with a mask of True alone
-        assert_close(output, right[1], message, name="output")
-    assert_equal(len(unmasked), 15, "All sizes were looked at.", name="how many")
+for title, points, some, shapes in (
+    ("a mask (n_q, n_k)", 1.25, True, [((), (), (4, 5))]),
+    ("masks with an axis of length 1, or without", 0.5, True, [((), (), (5,)), ((), (), (1, 5)), ((2,), (2,), (2, 1, 5))]),
+    ("a mask for all texts of a batch", 0.25, True, [((2,), (2,), (4, 5)), ((4,), (4,), (4, 5)), ((2, 3), (2, 3), (5,))]),
+    ("two batch axes, and axes that differ", 0.25, True, [((2, 3), (2, 3), (2, 1, 4, 5)), ((2, 1), (3,), (2, 3, 1, 5)), ((2, 3), (2, 3), (3, 1, 5))]),
+    ("a query with nothing", 1, False, [((), (), (4, 5)), ((), (), (4, 1))]),
+    ("a text of which nothing may be attended", 0.5, False, [((), (), (5,)), ((2,), (2,), (2, 1, 5))]),
+    ("a batch, a query with nothing", 0.25, False, [((2,), (2,), (4, 5)), ((2, 3), (2, 3), (2, 1, 4, 5))]),
+):
+    with check(f"{title}: from your weights without a mask", points=points):
+        message = "weights of 0 where the mask is False, the rest shares 1; 0 with nothing to attend to."
+        against = "from your weights without a mask"
+        table = dict(cases(shapes, some))
+        assert_as_reference(scaled_dot_product_attention, from_unmasked, table, message, names=names, against=against)
 checks_passed("scaled_dot_product_attention")
 ### END HIDDEN TESTS
 
-
-# %% check="scaled_dot_product_attention_nothing" points=2
-# Hidden checks of scaled_dot_product_attention: queries that may attend to nothing.
+# %% check="scaled_dot_product_attention_large_scores" points=1 card=["Scores of several thousands must not overflow", "a forbidden one takes nothing from it, however low its score is (-1e15 and more)"]
+# Hidden checks of scaled_dot_product_attention: scores of several thousands, allowed and forbidden.
 ### BEGIN HIDDEN TESTS
-def by_torch(Q, K, V, mask):
-    Q, K, V = (torch.tensor(x) for x in (Q, K, V))
-    Q, K, V = (x.expand(len(Q), *x.shape[-2:]) for x in (Q, K, V))
-    whole = torch.tensor(mask).expand(len(Q), Q.shape[-2], K.shape[-2])
-    return F.scaled_dot_product_attention(Q, K, V, attn_mask=whole).numpy()
+half = 1 / (1 + math.exp(-1))
+cases = {  # scores after the scale, which keys are allowed, and the weights
+    "Scores 8000, 8001, -8000": ([8000, 8001, -8000], None, [1 - half, half, 0]),
+    "Scores 1, 2 and a forbidden one of 5000": ([1, 2, 5000], [True, True, False], [1 - half, half, 0]),
+    "Scores -8001, -8000 and a forbidden one of 9000": ([-8001, -8000, 9000], [True, True, False], [1 - half, half, 0]),
+    "A score of -1e15, and forbidden ones of 0": ([-1e15, 0, 0], [True, False, False], [1, 0, 0]),
+}
+for case, (scores, allowed, shares) in cases.items():
+    K = np.zeros((3, 4))
+    K[:, 0] = scores
+    mask = () if allowed is None else (np.array([allowed]),)
+    output, weights = scaled_dot_product_attention(np.array([[2.0, 0, 0, 0]]), K, 3 * np.eye(3), *mask)
+    message = f"{case}: only the differences among allowed scores count. Check first: what stands for minus infinity?"
+    assert_close(weights, np.array([shares], dtype=float), message, name="weights")
+    assert_close(output, 3 * np.array([shares], dtype=float), message, name="output")
+### END HIDDEN TESTS
 
-
-rng = check_rng()
-Q, K = rng.normal(size=(2, 4, 3)), rng.normal(size=(2, 5, 3))
-V = rng.normal(size=(2, 5, 7)) + 3
-one_row = rng.random((4, 5)) < 0.6
-one_row[:, 0], one_row[2] = True, False
-one_text = np.array([[[True, True, False, True, False]], [[False] * 5]])
-some_queries = np.array([[True], [False], [True], [False]])
-masks = (one_row, one_text, some_queries, np.zeros(5, dtype=bool), one_text[::-1].copy())
-said = (
-    "A query that may attend to nothing should have weights 0 and output 0, not NaN and not a "
-    "uniform average; the other queries are as usual"
-)
-with check("zeros for these queries, and only for them", points=1):
-    for mask in masks:
-        output, weights = scaled_dot_product_attention(Q, K, V, mask)
-        message = (
-            f"Q (2, 4, 3), K (2, 5, 3), V (2, 5, 7) and a mask {mask.shape}: the usual shapes."
-        )
-        assert_equal(np.shape(weights), (2, 4, 5), message, name="the shape of the weights")
-        assert_equal(np.shape(output), (2, 4, 7), message, name="the shape of the output")
-        message = f"{said} (mask of shape {mask.shape})."
-        some = np.broadcast_to(mask, (2, 4, 5)).any(axis=-1)
-        assert_equal((np.abs(weights) > 0).any(axis=-1), some, message, name="a weight above 0")
-        assert_equal((np.abs(output) > 0).any(axis=-1), some, message, name="an output above 0")
-        assert_equal(bool(np.isfinite(output).all()), True, message, name="every number is finite")
-    output, weights = scaled_dot_product_attention(Q[0], K[0, :1], V[0, :1], some_queries)
-    message = (
-        "One key, four queries, of which two may attend to it: their weight is 1 and their output "
-        "the one value; for the two others both are 0."
-    )
-    assert_close(weights, some_queries * 1.0, message, name="weights")
-    assert_close(output, some_queries * V[0, :1], message, name="output")
-with check("one text: all queries as torch", points=0.5):
-    for mask in (one_row, some_queries, np.zeros(5, dtype=bool)):
-        output, weights = scaled_dot_product_attention(Q[0], K[0], V[0], mask)
-        message = (
-            f"One text, a mask of shape {mask.shape} that leaves some queries, or all of them, "
-            "nothing: 0 for these, and torch's results for any others."
-        )
-        expected = by_torch(Q[:1], K[:1], np.eye(5), mask)[0], by_torch(Q[:1], K[:1], V[:1], mask)[0]
-        assert_close(weights, expected[0], message, name="weights")
-        assert_close(output, expected[1], message, name="output")
-with check("a batch: all queries as torch", points=0.5):
-    for mask in masks:
-        output, weights = scaled_dot_product_attention(Q, K, V, mask)
-        message = (
-            f"A mask of shape {mask.shape} that leaves some queries, or all of them, nothing: 0 "
-            "for these, and torch's results for any others, in arrays of the usual shapes."
-        )
-        assert_close(weights, by_torch(Q, K, np.eye(5), mask), message, name="weights")
-        assert_close(output, by_torch(Q, K, V, mask), message, name="output")
+# %% check="scaled_dot_product_attention_dtypes" points=1 card=["are valid input, and the result is floating", "the result is at least as precise as the most precise input"]
+# Hidden checks of scaled_dot_product_attention: whole numbers, float32, float64.
+### BEGIN HIDDEN TESTS
+rng, names = check_rng(), ("output", "weights")
+Q, K, V = rng.normal(size=(4, 3)), rng.normal(size=(5, 3)), rng.normal(size=(5, 7))
+some = np.arange(20).reshape(4, 5) % 3 > 0
+with check("whole numbers: as floats", points=0.5):
+    whole = [rng.integers(-2, 3, x.shape) for x in (Q, K, V)]
+    message = "Whole numbers give the results of the same numbers as floats, with nothing rounded away."
+    for given in (whole, [*whole, some], [Q, *whole[1:]], [*whole[:2], V]):
+        assert_as_floats(scaled_dot_product_attention, given, message, names=names)
+with check("float32 and float64: the same, as precise", points=0.5):
+    message = "Float32 gives the results of the same numbers in float64, in float32 or better."
+    assert_as_floats(scaled_dot_product_attention, [x.astype("f4") for x in (Q, K, V)], message, names=names)
+    output, weights = (np.asarray(x, dtype=float) for x in scaled_dot_product_attention(Q, K, V))
+    order = [3, 0, 4, 2, 1]  # in float32 another order of the keys would change the last digits
+    message = "The same keys in another order, in float64: the same to ten digits. Check first: is anything float32?"
+    precise = {"precise": True, "rtol": 1e-10, "atol": 1e-13, "against": "with the keys in their first order"}
+    again = scaled_dot_product_attention(Q.copy(), K[order], V[order])
+    assert_results(again, {"output": output, "weights": weights[:, order]}, message, **precise)
 checks_passed("scaled_dot_product_attention")
 ### END HIDDEN TESTS
 
-# %% check="scaled_dot_product_attention_large_scores" points=1
-# Hidden checks of scaled_dot_product_attention: scores of several thousands.
-### BEGIN HIDDEN TESTS
-rng = check_rng()
-# Scores after the scale, by hand: rows of 8000, 8001, ... and -8000, ...; d_k = 4.
-wanted = np.array([[8000.0, 8001.0, -8000.0], [-8002.0, -8000.0, 9000.0]])
-Q = np.zeros((2, 4))
-Q[0, 0] = Q[1, 1] = 2.0
-K = np.zeros((3, 4))
-K[:, :2] = wanted.T
-V = rng.normal(size=(3, 5))
-message = (
-    "Scores of 8000, 8001, 9000, and as far below 0, without a mask: only their differences count. "
-    "Check first: does exp overflow, or are scores cut off at a bound?"
-)
-e1, e2 = math.exp(-1), math.exp(-2)
-output, weights = scaled_dot_product_attention(Q, K, V)
-assert_close(weights, np.array([[e1, 1, 0], [0, 0, 1 + e1]]) / (1 + e1), message, name="weights")
-far_above = np.array([[1.0, 0, 0, 0], [2.0, 0, 0, 0], [5000.0, 0, 0, 0]])  # scores 1, 2 and 5000
-_, weights = scaled_dot_product_attention(
-    np.array([[2.0, 0, 0, 0]]), far_above, V, np.array([[True, True, False]])
-)
-said = "The other keys share 1 as if a forbidden one were not there, however large its score."
-assert_close(weights, np.array([[e1, 1, 0]]) / (1 + e1), said, name="weights beside a forbidden one")
-mask = np.array([[True, True, True], [True, True, False]])
-output, weights = scaled_dot_product_attention(Q, K, V, mask)
-expected = np.array([[e1 / (1 + e1), 1 / (1 + e1), 0], [e2 / (1 + e2), 1 / (1 + e2), 0]])
-message = (
-    "Scores of 8000 and -8000 and a key of score 9000 that is forbidden: it gets nothing, and the "
-    "others share 1. Check first: does what stands for minus infinity lie below all these scores, "
-    "and which score of a row is taken off as the largest?"
-)
-assert_close(weights, expected, message, name="weights")
-assert_close(output, np.einsum("qk,kd->qd", expected, V), message, name="output")
-low = np.array([[-1e15, 0, 0, 0], [0.0, 0, 0, 0]])  # scores -1e15 and 0
-_, weights = scaled_dot_product_attention(Q[:1], low, V[:2], np.array([[True, False]]))
-message = (
-    "One key may be attended, with a score of -1e15, and one of score 0 is forbidden: the first has "
-    "all the weight. Check first: is what stands for minus infinity lower than any number can be?"
-)
-assert_close(weights, np.array([[1.0, 0.0]]), message, name="weights")
-### END HIDDEN TESTS
-
-
-# %% check="scaled_dot_product_attention_dtypes" points=1
-# Hidden checks of scaled_dot_product_attention: integers, float32, float64.
-### BEGIN HIDDEN TESTS
-@probe
-def attended_or_raised(Q, K, V, mask):
-    try:
-        return scaled_dot_product_attention(Q, K, V, mask), ""
-    except NotImplementedError:
-        raise
-    except Exception as error:
-        return (None, None), type(error).__name__
-
-
-rng = check_rng()
-rough = {"rtol": 1e-4, "atol": 1e-5}
-some = np.arange(20).reshape(4, 5) % 3 > 0  # a mask (4, 5), and one that leaves a query nothing
-nothing = some & (np.arange(4) != 1)[:, None]
-with check("whole numbers in Q, K, V (all or two), masks too: as floats", points=0.5):
-    for kinds in ("iii", "dii", "idi", "iid"):
-        shapes = (4, 3), (5, 3), (5, 7)
-        Q, K, V = (rng.integers(-2, 3, shape) for shape in shapes)
-        Q, K, V = (x + 0.25 if kind == "d" else x for x, kind in zip((Q, K, V), kinds, strict=True))
-        floating = scaled_dot_product_attention(Q + 0.0, K + 0.0, V + 0.0)
-        message = (
-            "An output and a row of weights for each query; other values, other outputs; no NaN."
-        )
-        assert_equal([np.shape(one) for one in floating], [(4, 7), (4, 5)], message, name="the shapes")
-        other = scaled_dot_product_attention(Q + 0.0, K + 0.0, -V - 1.0)[0]
-        assert_equal(bool(np.abs(np.asarray(other) - floating[0]).max() > 1e-3), True, message)
-        message = (
-            "Q, K and V of integers, or two of them: the results should be those of the same "
-            "numbers in float64, floating, with nothing rounded away."
-        )
-        output, weights = scaled_dot_product_attention(Q, K, V)
-        expected, expected_weights = (np.asarray(one, dtype="f4") for one in floating)
-        assert_close(
-            weights,
-            expected_weights,
-            message,
-            name="weights",
-            against="with the same numbers as floats",
-            **rough,
-        )
-        assert_close(
-            output,
-            expected,
-            message,
-            name="output",
-            against="with the same numbers as floats",
-            **rough,
-        )
-        kind_of = ", ".join("float64" if kind == "d" else "int64" for kind in kinds)
-        for mask, what in ((some, "some True"), (nothing, "row 1 all False")):
-            floating, _ = attended_or_raised(Q + 0.0, K + 0.0, V + 0.0, mask)
-            found, raised = attended_or_raised(Q, K, V, mask.copy())
-            call = f"Q, K, V of {kind_of}, and a mask (4, 5) ({what})"
-            message = f"{call}: no error should be raised, and your code raised {raised}."
-            assert_equal(raised, "", message, name="the error's kind")
-            for name, one, other in zip(("output", "weights"), found, floating, strict=True):
-                message = (
-                    f"{call}: the {name} should be as for the same numbers in float64 with this "
-                    "mask, floating."
-                )
-                expected = np.asarray(other, dtype="f4")
-                same = "with the same numbers as floats"
-                assert_close(one, expected, message, name=name, against=same, **rough)
-with check("keys in another order, other dtypes: the same, as precise", points=0.5):
-    Q, K, V = rng.normal(size=(4, 3)), rng.normal(size=(5, 3)), rng.normal(size=(5, 7))
-    output, weights = scaled_dot_product_attention(Q, K, V)
-    message = "An output (4, 7) and weights (4, 5)."
-    assert_equal([np.shape(output), np.shape(weights)], [(4, 7), (4, 5)], message, name="the shapes")
-    message = "An output is no constant, and not NaN."
-    assert_equal(bool(np.ptp(np.asarray(output)[0]) > 1e-3), True, message)
-    # The same keys in another order give the same output. In float32 the last digits would change.
-    order = [3, 0, 4, 2, 1]
-    again, moved = scaled_dot_product_attention(Q, K[order], V[order])
-    message = (
-        "The same keys and values in another order, in float64: the results should be the same to "
-        "ten digits, and float64. Check first: is something computed in float32 on the way?"
-    )
-    precise = {"rtol": 1e-10, "atol": 1e-13, "precise": True}
-    expected = np.asarray(weights, dtype=float)[:, order]
-    assert_close(
-        moved,
-        expected,
-        message,
-        name="weights",
-        against="with the keys in their first order",
-        **precise,
-    )
-    assert_close(
-        again,
-        np.asarray(output, dtype=float),
-        message,
-        name="output",
-        against="with the keys in their first order",
-        **precise,
-    )
-    narrow = scaled_dot_product_attention(*(x.astype(np.float32) for x in (Q, K, V)))
-    message = (
-        "Float32 arrays should give the results of the same numbers in float64, up to rounding, in "
-        "float32 or better."
-    )
-    assert_close(
-        narrow[1],
-        np.asarray(weights, dtype="f4"),
-        message,
-        name="weights",
-        against="with the same numbers in float64",
-        **rough,
-    )
-    assert_close(
-        narrow[0],
-        np.asarray(output, dtype="f4"),
-        message,
-        name="output",
-        against="with the same numbers in float64",
-        **rough,
-    )
-    floating = [np.asarray(one, dtype=float) for one in (output, weights)]
-    for kinds in ("f8 f4 f4", "f4 f8 f8", "f8 f8 f4", "f4 f4 f8"):
-        given = [x.astype(kind) for x, kind in zip((Q, K, V), kinds.split(), strict=True)]
-        found = dict(zip(("output", "weights"), scaled_dot_product_attention(*given), strict=True))
-        message = (
-            f"Q, K and V of {kinds} (f4 is float32, f8 float64): the {{}} should be those of float64 "
-            "everywhere, up to rounding, in the widest dtype of what they are made from."
-        )
-        for name, wanted, made_from in zip(("output", "weights"), floating, (kinds, kinds[:5]), strict=True):
-            kind = str(np.asarray(found[name]).dtype)
-            said = message.format(name)
-            wide = ["float64"] if "f8" in made_from else ["float32", "float64"]
-            assert_equal(kind in wide, True, said, name=f"'its dtype is {' or '.join(wide)}'")
-            same = "with float64 everywhere"
-            assert_close(found[name], wanted.astype(kind), said, name=name, against=same, **rough)
-checks_passed("scaled_dot_product_attention")
-### END HIDDEN TESTS
-
-
-# %% check="scaled_dot_product_attention_inputs" points=0.5
+# %% check="scaled_dot_product_attention_inputs" points=0.5 card="Arguments are not changed"
 # Hidden checks of scaled_dot_product_attention: the arguments are not changed.
 ### SIDE CONDITION: counts once another check of scaled_dot_product_attention passes.
 ### BEGIN HIDDEN TESTS
@@ -1284,19 +744,9 @@ def arguments_after(Q, K, V, mask):
     return Q, K, V, mask
 
 
-rng = check_rng()
-Q, K, V = rng.normal(size=(4, 3)), rng.normal(size=(5, 3)), rng.normal(size=(5, 7))
-mask = rng.random((4, 5)) < 0.5
-mask[1] = False
-after = arguments_after(Q.copy(), K.copy(), V.copy(), mask.copy())
-for name, now, before in zip(("Q", "K", "V", "mask"), after, (Q, K, V, mask), strict=True):
-    assert_equal(
-        now,
-        before,
-        f"{name} was changed by the call. Check first: does an operator like /= or an assignment "
-        "write into an argument?",
-        name=name,
-    )
+rng, mask = check_rng(), np.array([[True, False, True]] * 3 + [[False] * 3])
+Q, K, V = (rng.normal(size=size) for size in ((4, 3), (3, 3), (3, 7)))
+assert_unchanged(arguments_after, Q=Q, K=K, V=V, mask=mask)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1371,80 +821,44 @@ def padding_mask(lengths, n_k):
     ### END SOLUTION
 
 
-# %% check="padding_mask" points=3.25
+# %% check="padding_mask" points=3.25 card=["a boolean NumPy array of shape `(batch, 1, n_k)`; `True` = a word, may be attended", "a list of integers or a 1-D integer array", "A length of 0 is allowed (an empty text), and so is `n_k`", "A length below 0 or above `n_k` is a `ValueError`"]
 T, N = True, False
 mask = padding_mask(np.array([5, 2, 4]), 5)
 with check("the shape", points=0.25, side=True):
-    assert_equal(
-        np.shape(mask),
-        (3, 1, 5),
-        "Three texts, five keys: the shape is (batch, 1, n_k), the axis of length 1 in the middle.",
-        name="the shape",
-    )
-rows = np.array([[T, T, T, T, T], [T, T, N, N, N], [T, T, T, T, N]])
+    message = "Three texts, five keys: the shape is (batch, 1, n_k), the axis of length 1 in the middle."
+    assert_equal(np.shape(mask), (3, 1, 5), message, name="the shape")
 with check("as many True as words", points=0.5):
-    assert_equal(
-        [int(count) for count in np.sum(np.reshape(mask, (3, 5)), axis=-1)],
-        [5, 2, 4],
-        "Lengths 5, 2, 4 with n_k = 5: a text should have as many True as it has words. If it is "
-        "5, 3, 5: does the count of positions start at 0, for one? If it is 0, 3, 1: are True and "
-        "False exchanged (True = may attend)?",
-        name="the number of True for each text",
-    )
-with check("the rows", points=0.75):
+    counts = [int(count) for count in np.sum(np.reshape(mask, (3, 5)), axis=-1)]
     message = (
-        "Lengths 5, 2, 4 with n_k = 5: a row of booleans for each text, True for the words, which "
-        "come first, then False for the padding."
+        "Lengths 5, 2, 4 with n_k = 5: as many True as words. Check first: does the count of "
+        "positions start at 0 (5, 3, 5), and may True be attended (0, 3, 1)?"
     )
+    assert_equal(counts, [5, 2, 4], message, name="the number of True for each text")
+with check("the rows", points=0.75):
+    message = "Lengths 5, 2, 4 with n_k = 5: booleans, True for the words, which come first."
+    rows = np.array([[T, T, T, T, T], [T, T, N, N, N], [T, T, T, T, N]])
     assert_equal(np.reshape(mask, (3, 5)), rows, message, name="the mask (without its middle axis)")
 with check("a boolean array with its middle axis", points=0.5):
-    # True where the text of length 5 has True, False where the one of length 2 has not.
-    kind = np.asarray(mask).dtype == bool and np.shape(mask) == (3, 1, 5)
-    message = "The mask should be a boolean NumPy array of shape (batch, 1, n_k)."
-    assert_equal(bool(kind and isinstance(mask, np.ndarray)), True, message)
-    message = "The lengths 5 and 2 have rows that differ."
-    assert_equal(bool(np.any(mask[0] != mask[1])), True, message)
-
-
-@probe
-def mask_of(lengths, n_k):
-    try:
-        return padding_mask(lengths, n_k)
-    except ValueError:
-        return "a ValueError"
-
-
+    kind = isinstance(mask, np.ndarray) and mask.dtype == bool and mask.shape == (3, 1, 5)
+    message = "The mask should be a boolean NumPy array of shape (batch, 1, n_k), not all of it alike."
+    assert_equal(bool(kind and np.ptp(np.sum(mask, axis=-1)) > 0), True, message)
 with check("an empty text, and more columns than words", points=0.5):
-    rows = np.array([[N, N, N], [T, T, N]])
-    found = padding_mask(np.array([0, 2]), 3)
-    message = (
-        "Lengths 0 and 2 with n_k = 3, booleans: a length of 0 is allowed, with a row of False."
-    )
-    assert_equal(np.reshape(found, (2, 3)), rows, message, name="the mask (without its middle axis)")
+    message = "Lengths 0 and 2 with n_k = 3, booleans: a length of 0 has a row of False."
+    short = np.reshape(padding_mask(np.array([0, 2]), 3), (2, 3))
+    assert_equal(short, np.array([[N, N, N], [T, T, N]]), message, name="the mask (without its middle axis)")
 with check("lengths 1 and 3: list as array, rows of four that differ", points=0.25):
     found, other = padding_mask([1, 3], 4), padding_mask(np.array([1, 3]), 4)
-    assert_equal(
-        found,
-        other,
-        "lengths may be a list or an array; both give the same mask.",
-        against="for the same lengths as array",
-    )
-    message = "Two lengths with n_k = 4: two rows of four."
-    assert_equal(np.size(found), 8, message, name="how many entries")
-    message = "The lengths 1 and 3 have rows that differ."
-    assert_equal(bool(np.any(found[0] != found[1])), True, message)
+    message = "lengths may be a list or an array; both give the same mask."
+    assert_equal(found, other, message, against="for the same lengths as array")
+    differ = np.size(found) == 8 and bool(np.any(found[0] != found[1]))
+    assert_equal(differ, True, "The lengths 1 and 3 have two rows of four that differ.")
 with check("lengths that do not fit", points=0.5, side=True):
-    wrong_lengths = {"6, at the end": [5, 6], "6, in the middle": [5, 6, 2], "-1": [2, -1, 4]}
-    assert_equal(
-        {what: str(mask_of(lengths, 5)) == "a ValueError" for what, lengths in wrong_lengths.items()},
-        dict.fromkeys(wrong_lengths, True),
-        "With n_k = 5 a length of 6 should be refused, and one of -1, wherever it stands.",
-        name="refused",
-    )
+    for lengths in ([5, 6], [5, 6, 2], [2, -1, 4]):
+        with assert_raises(ValueError, f"n_k = 5, lengths {lengths}: a ValueError is asked for."):
+            padding_mask(lengths, 5)
 checks_passed("padding_mask")
 
-
-# %% check="padding_mask_arrays" points=0.5
+# %% check="padding_mask_arrays" points=0.5 card=["a list of integers or a 1-D integer array", "Arguments are not changed"]
 # Hidden checks of padding_mask: lengths as a list and as an array, unchanged afterwards.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1452,94 +866,44 @@ def mask_and_lengths(lengths, n_k):
     return padding_mask(lengths, n_k), lengths
 
 
-rng = check_rng()
-for dtype in (np.int64, np.int32):
-    lengths = rng.integers(0, 8, size=5).astype(dtype)
-    lengths[:2] = 2, 5
-    expected, after = mask_and_lengths(lengths.tolist(), 7)
-    assert_equal(after, lengths.tolist(), "lengths was changed by the call.", name="lengths")
-    message = "Five lengths with n_k = 7: five rows of seven."
-    assert_equal(np.size(expected), 35, message, name="how many entries")
-    message = "The lengths 2 and 5 have rows that differ."
-    assert_equal(bool(np.any(expected[0] != expected[1])), True, message)
-    mask, after = mask_and_lengths(lengths.copy(), 7)
-    message = f"lengths as an array of {dtype.__name__} have the mask that the same list has."
-    assert_equal(mask, expected, message, against="for the same list")
-    assert_equal(after, lengths, "lengths was changed by the call.", name="lengths")
+lengths = [2, 5, *check_rng().integers(0, 8, size=3).tolist()]
+of_list, after = mask_and_lengths(list(lengths), 7)
+assert_equal(after, lengths, "The list lengths was changed by the call.", name="lengths")
+differ = np.size(of_list) == 35 and bool(np.any(of_list[0] != of_list[1]))
+assert_equal(differ, True, "Five lengths with n_k = 7: five rows, of which those for 2 and 5 differ.")
+mask, after = mask_and_lengths(np.array(lengths), 7)
+assert_equal(after, np.array(lengths), "The array lengths was changed by the call.", name="lengths")
+message = "lengths as an array have the mask that the same list has."
+assert_equal(mask, of_list, message, against="for the same list")
 ### END HIDDEN TESTS
 
-# %% check="padding_mask_edges" points=1.25
-# Hidden checks of padding_mask: empty and full texts, a batch of one, all lengths equal.
+# %% check="padding_mask_edges" points=1.25 card=["A length of 0 is allowed (an empty text), and so is `n_k`", "`n_k`: the length to which all texts were filled up"]
+# Hidden checks of padding_mask: empty and full texts, a batch of one, all texts shorter than n_k.
 ### BEGIN HIDDEN TESTS
+cases = {"all shorter than n_k": ([2, 1, 2], 4), "0 and n_k": ([0, 3], 3), "one text": ([2], 3), "one of one word": ([1], 1)}
+masks = {case: padding_mask(np.array(lengths), n_k) for case, (lengths, n_k) in cases.items()}
 with check("as many columns as n_k; equal lengths, equal rows", points=0.75):
-    rows = {}
-    for lengths, n_k in (
-        ([2, 1, 2], 4),
-        ([1, 1], 3),
-        ([0, 3], 3),
-        ([0], 2),
-        ([1], 1),
-        ([1, 1], 5),
-        ([1, 1], 2),
-    ):
-        found = padding_mask(np.array(lengths), n_k)
-        message = f"lengths {lengths} with n_k = {n_k}: one row a text, n_k columns."
-        assert_equal(np.size(found), len(lengths) * n_k, message, name="how many entries")
-        for length, row in zip(lengths, np.reshape(found, (len(lengths), n_k)), strict=True):
-            message = f"lengths {lengths} with n_k = {n_k}: texts of one length have the same row."
-            assert_equal(
-                row,
-                rows.setdefault((length, n_k), row),
-                message,
-                name="a row",
-                against="for another text of this length",
-            )
-    message = "The lengths 2 and 1 with n_k = 4 have rows that differ."
-    assert_equal(bool(np.any(rows[2, 4] != rows[1, 4])), True, message)
+    for case, (lengths, n_k) in cases.items():
+        message = f"Lengths {lengths} with n_k = {n_k} ({case}): one row a text, n_k columns."
+        assert_equal(np.size(masks[case]), len(lengths) * n_k, message, name="how many entries")
+    first, other, last = np.reshape(masks["all shorter than n_k"], (3, 4))
+    message = "Texts of one length have the same row."
+    assert_equal(first, last, message, name="a row", against="for another text of this length")
+    assert_equal(bool(np.any(first != other)), True, "The lengths 2 and 1 have rows that differ.")
 with check("the rows", points=0.5):
-    message = (
-        "A boolean array (batch, 1, n_k): a length of 0 gives a row of False, a length of n_k a "
-        "row of True; both are allowed."
-    )
-    T, N = True, False
-    assert_equal(padding_mask(np.array([0, 3]), 3), np.array([[[N, N, N]], [[T, T, T]]]), message)
-    assert_equal(padding_mask(np.array([1]), 1), np.array([[[T]]]), message)
-    message = (
-        "Lengths 2, 1, 2 with n_k = 4, a boolean array (3, 1, 4): n_k is the number of columns, "
-        "also when every text is shorter."
-    )
-    short = np.array([[[T, T, N, N]], [[T, N, N, N]], [[T, T, N, N]]])
-    assert_equal(padding_mask(np.array([2, 1, 2]), 4), short, message)
-    more = (([2], 2), ([3, 1], np.int64(4)), ([33, 0, 17], 33), ([65, 64], 66), ([130], 131))
-    for lengths, n_k in more:
-        right = np.array([[[place < count for place in range(n_k)]] for count in lengths])
-        message = f"lengths {lengths}, n_k = {n_k}: booleans {right.shape}, True for the words."
-        if n_k > 64:
-            message += (
-                " Check first: is a row looked up, or made of something of a fixed size, as an "
-                "integer of 64 bits?"
-            )
-        assert_equal(padding_mask(lengths=np.array(lengths), n_k=n_k), right, message)
-    long = [130, 600, 299]
-    rows = np.array([[[True] * count + [False] * (600 - count)] for count in long])
-    message = (
-        "Lengths 130, 600 and 299 with n_k = 600, a boolean array (3, 1, 600): n_k may be any "
-        "number."
-    )
-    assert_equal(padding_mask(np.array(long), 600), rows, message)
+    for case, (lengths, n_k) in cases.items():
+        right = np.array([[[place < length for place in range(n_k)]] for length in lengths])
+        message = f"Lengths {lengths} with n_k = {n_k} ({case}): booleans, True for the words."
+        assert_equal(masks[case], right, message)
 checks_passed("padding_mask")
 ### END HIDDEN TESTS
 
-# %% check="padding_mask_errors" points=1
+# %% check="padding_mask_errors" points=1 card="A length below 0 or above `n_k` is a `ValueError`"
 # Hidden checks of padding_mask: lengths out of range, anywhere in the batch.
 ### SIDE CONDITION: counts once another check of padding_mask passes.
 ### BEGIN HIDDEN TESTS
-for wrong in ([-1, 2], [2, -1, 3], [4, 1, 2], [1, 2, 4], [3, 40, 3], [-3]):
-    said = "with n_k = 3 holds a length outside 0 to n_k: a ValueError"
-    with assert_raises(ValueError, f"The list lengths = {wrong} {said}."):
-        padding_mask(wrong, 3)
-    with assert_raises(ValueError, f"The array lengths = np.array({wrong}) {said}, too."):
-        padding_mask(np.array(wrong), 3)
+for wrong in ([-1, 2], [2, -1, 3], [4, 1, 2], [1, 2, 4], [-3]):
+    assert_refused(padding_mask, {f"n_k = 3, the list {wrong}": (wrong, 3), f"n_k = 3, the array {wrong}": (np.array(wrong), 3)})
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1720,616 +1084,193 @@ def torch_scaled_dot_product_attention(Q, K, V, mask=None):
     ### END SOLUTION
 
 
-# %% check="torch_scaled_dot_product_attention" points=4.5
-rng = check_rng()
-shapes = (3, 4), (5, 4), (5, 2), (3, 2), (3, 5)
-Q, K, V, A, B = (torch.tensor(rng.normal(size=shape)).float() for shape in shapes)
+# %% check="torch_scaled_dot_product_attention" points=4.5 card=["Return `(output, weights)`, both connected to the inputs, so that gradients flow through both", "Shapes, broadcasting and masks as in exercise 2", "A query that may attend to nothing has weights 0 and output 0, and **all gradients stay finite**"]
+rng, names = check_rng(), ("output", "weights")
+given = Q, K, V = [torch.tensor(rng.normal(size=size)) for size in ((3, 4), (5, 4), (5, 2))]
+some = torch.tensor([[1, 1, 0, 1, 0], [0, 1, 1, 1, 1], [1, 1, 1, 1, 1]]) > 0
+nothing = some & torch.tensor([[True], [False], [True]])
 with check("as torch", points=1):
-    both = torch_scaled_dot_product_attention(Q.clone(), K.clone(), V.clone())
-    assert_equal(
-        len(both) if isinstance(both, (tuple, list)) else int(both is not None),
-        2,
-        "Return two things: the output and the weights.",
-        name="the number of results",
-    )
-    output, weights = both
+    both = torch_scaled_dot_product_attention(*(x.clone() for x in given))
+    count = len(both) if isinstance(both, (tuple, list)) else int(both is not None)
+    assert_equal(count, 2, "Return two things: the output and the weights.", name="the number of results")
     message = (
-        "Three queries, five keys, no mask: the output is that of torch's "
-        "F.scaled_dot_product_attention. Check first: are the scores divided by the square root of "
-        "d_k, is the softmax over the keys, and is the output the average of the values?"
+        "Three queries, five keys, no mask: the output is that of torch's function. Check first: "
+        "are the scores divided by the root of d_k, is the softmax over the keys, is it made of V?"
     )
-    assert_close(output, F.scaled_dot_product_attention(Q, K, V), message, name="output")
-    message = "Three queries, five keys: the second result is the weights, of shape (3, 5)."
-    assert_equal(tuple(np.shape(weights)), (3, 5), message, name="the shape of the weights")
-    message = "Each row of the weights, one row a query, should sum to 1."
-    ones = torch.ones(3)
-    assert_close(weights.sum(dim=-1), ones, message, name="the sum of each row")
+    assert_close(both[0], F.scaled_dot_product_attention(Q, K, V), message, name="output")
+    message = "The second result is the weights, of shape (3, 5); each row sums to 1."
+    assert_equal(tuple(np.shape(both[1])), (3, 5), message, name="the shape of the weights")
+    assert_close(both[1].sum(dim=-1), torch.ones(3).double(), message, name="the sum of each row")
 with check("a batch of two texts: each as alone", points=0.75):
-    # (If torch complains about shapes here: which axes of K have you swapped?)
-    Q2, K2, V2 = (torch.stack([x, 2 * x.flip(0)]) for x in (Q, K, V))
-    texts = [[x.clone() for x in one] for one in zip(Q2, K2, V2, strict=True)]
-    expected = torch.stack([torch_scaled_dot_product_attention(*one)[0] for one in texts])
-    differ = bool((expected[0] - expected[1]).abs().max() > 1e-3)
-    message = "Two texts, each alone, have two outputs that differ, and neither holds NaN."
-    assert_equal(differ, True, message)
-    message = "Two texts, each alone: three queries and values of length 2 give an output (3, 2)."
-    assert_equal(tuple(expected.shape), (2, 3, 2), message, name="the shape of both together")
-    message = (
-        "With a batch axis in front, each of two texts should have the output that your function "
-        "gives it alone."
-    )
-    output, _ = torch_scaled_dot_product_attention(Q2.clone(), K2.clone(), V2.clone())
-    assert_close(output, expected, message, name="output", against="for each text alone")
+    batch = [torch.stack([x, 2 * x.flip(0)]) for x in given]
+    assert_each_alone(torch_scaled_dot_product_attention, [batch], names=names)
 with check("leading axes that broadcast: each as alone", points=0.5):
-    queries, keys = torch.stack([Q, -Q])[:, None], torch.stack([K, 2 * K, K.flip(0)])
-    given = [[(q[0].clone(), k.clone(), V.clone()) for k in keys] for q in queries]
-    rows = [[torch_scaled_dot_product_attention(*one)[0] for one in row] for row in given]
-    expected = torch.stack([torch.stack(row) for row in rows])
-    differ = bool((expected[0] - expected[1]).abs().max() > 1e-3)
-    message = "The queries Q and -Q have outputs that differ, and none holds NaN."
-    assert_equal(differ, True, message)
-    message = "Six texts, each alone: three queries and values of length 2 give an output (3, 2)."
-    assert_equal(tuple(expected.shape), (2, 3, 3, 2), message, name="the shape of all together")
-    message = (
-        "Leading axes (2, 1) of Q, (3,) of K and none of V should give (2, 3), each output as your "
-        "function gives it for these queries, keys and values alone."
-    )
-    output, _ = torch_scaled_dot_product_attention(queries.clone(), keys.clone(), V.clone())
-    assert_close(output, expected, message, name="output", against="for each text alone")
+    leading = torch.stack([Q, -Q])[:, None], torch.stack([K, 2 * K, K.flip(0)]), V
+    assert_each_alone(torch_scaled_dot_product_attention, [leading], names=names)
 
-T, N = True, False
-mask = torch.tensor([[T, T, N, T, N], [N, N, N, N, N], [T, T, T, T, T]])
-with check("a mask: as without the forbidden keys", points=0.75):
-    output, weights = torch_scaled_dot_product_attention(*(x.clone() for x in (Q, K, V, mask)))
-    expected, expected_weights = torch.zeros(3, 2), torch.zeros(3, 5)
-    for i in (0, 2):  # as if forbidden keys were not there, by your own function
-        row = mask[i]
-        nothing_hidden = torch.ones(1, int(row.sum()), dtype=torch.bool)
-        given = Q[i : i + 1].clone(), K[row], V[row], nothing_hidden
-        one = torch_scaled_dot_product_attention(*given)
-        expected[i], expected_weights[i, row] = one[0][0], one[1][0]
-    message = (
-        "With a mask the weights should be 0 where it is False, and the others as if the forbidden "
-        "keys were not there: they sum to 1. True means: may attend. Check first: does the mask "
-        "act before the softmax?"
-    )
-    assert_close(
-        weights[[0, 2]],
-        expected_weights[[0, 2]],
-        message,
-        name="weights of queries 0, 2",
-        against="without the forbidden keys",
-    )
-    message = "Without the forbidden keys, and nothing else hidden, the weights of a query sum to 1."
-    sums = bool((expected_weights[[0, 2]].sum(dim=-1) > 0.5).all())
-    assert_equal(sums, True, message, name="'more than 0.5'")
-    message = (
-        "With a mask the output should be as if the forbidden keys were not there: made of the "
-        "masked weights."
-    )
-    assert_close(
-        output[[0, 2]],
-        expected[[0, 2]],
-        message,
-        name="output of queries 0, 2",
-        against="without the forbidden keys",
-    )
-with check("a query that may attend to nothing", points=0.5):
-    output, weights = torch_scaled_dot_product_attention(*(x.clone() for x in (Q, K, V, mask)))
-    message = "Query 1 may attend to nothing: its weights and its output are 0, never NaN."
-    assert_close(output[1], torch.zeros(2), message, name="the output of query 1")
-    assert_close(weights[1], torch.zeros(5), message, name="the weights of query 1")
-    message = "The weights of each of the two other queries sum to 1."
-    sums = bool((weights[[0, 2]].sum(dim=-1) > 0.5).all())
-    assert_equal(sums, True, message, name="'more than 0.5'")
+
+def from_unmasked(Q, K, V, mask):  # your weights without a mask, shared out among allowed keys
+    shares = torch_scaled_dot_product_attention(Q, K, V)[1].detach() * mask
+    weights = torch.where(mask.any(-1, keepdim=True), shares / shares.sum(-1, keepdim=True), 0.0)
+    return weights @ V, weights
 
 
 @probe
-def gradients_and_slopes(Q, K, V, mask, of_output, of_weights, step):
-    def total(Q, K, V):
-        allowed = None if mask is None else mask.clone()
-        output, weights = torch_scaled_dot_product_attention(Q, K, V, allowed)
-        return (output * of_output).sum() + (weights * of_weights).sum()
-
+def gradients(mask, Q, K, V, of_output, of_weights):
     leaves = [x.clone().requires_grad_() for x in (Q, K, V)]
-    result = total(*leaves)
-    if result.requires_grad:
-        result.backward()
-    starts, slopes = [x.clone() for x in (Q, K, V)], [torch.zeros_like(x) for x in leaves]
-    with torch.no_grad():  # each number a little up and down, by your own function
-        for start, slope in zip(starts, slopes, strict=True):
-            for place in range(start.numel()):
-                old = start.view(-1)[place].item()
-                start.view(-1)[place] = old + step
-                above = total(*(x.clone() for x in starts))
-                start.view(-1)[place] = old - step
-                slope.view(-1)[place] = (above - total(*(x.clone() for x in starts))) / (2 * step)
-                start.view(-1)[place] = old
-    return [leaf.grad for leaf in leaves], slopes
+    output, weights = torch_scaled_dot_product_attention(*leaves, mask)
+    total = (output * of_output).sum() + (weights * of_weights).sum()
+    if total.requires_grad:
+        total.backward()
+    return [leaf.grad for leaf in leaves]
 
 
-message = (
-    "should be the slope of your own results: as much as they change when it is moved a little. "
-    "Check first: is something detached, converted to NumPy or to float32 on the way?"
-)
-no_slope = (
-    "The results hold NaN or infinity, so they have no slope. Look at the checks above first."
-)
-doubles, directions = [x.double() for x in (Q, K, V)], [x.double() for x in (A, B)]
-with check("gradients of output and weights: your results' slopes", points=0.5):
-    found, slopes = gradients_and_slopes(*doubles, None, *directions, 1e-5)
-    assert_equal(all(bool(s.isfinite().all()) for s in slopes), True, no_slope, name="'finite'")
-    for name, one, slope in list(zip("QKV", found, slopes, strict=True))[::-1]:
-        what = f"the gradient of {name}"
-        said = f"Without a mask {what} {message}"
-        assert_close(
-            one, slope, said, rtol=1e-5, atol=1e-6, name=what, against=f"by small steps in {name}"
-        )
-        moves = f"The results should change when {name} is moved a little."
-        assert_equal(bool(slope.abs().max() > 1e-3), True, moves)
-with check("gradients, a query with nothing to see: your results' slopes", points=0.5):
-    found, slopes = gradients_and_slopes(*doubles, mask, *directions, 1e-5)
-    said = "A NaN that is replaced in the result can live on in the gradient."
-    assert_equal(all(bool(s.isfinite().all()) for s in slopes), True, no_slope, name="'finite'")
-    for name, one, slope in zip("QKV", found, slopes, strict=True):
-        what = f"the gradient of {name}"
-        with_mask = f"With a mask {what} {message} {said}"
-        assert_close(
-            one,
-            slope,
-            with_mask,
-            rtol=1e-5,
-            atol=1e-6,
-            name=what,
-            against=f"by small steps in {name}",
-        )
-        moves = f"With a mask, too, the results should change when {name} is moved a little."
-        assert_equal(bool(slope.abs().max() > 1e-3), True, moves)
+for title, points, case, mask in (
+    ("a mask: as without the forbidden keys", 0.75, "A mask (n_q, n_k)", some),
+    ("a query that may attend to nothing", 0.5, "Query 1 may attend to nothing, so both are 0 there", nothing),
+):
+    with check(title, points=points):
+        message = "weights of 0 where the mask is False, the rest shares 1, and the output is made of these."
+        against = "from your weights without a mask"
+        assert_as_reference(torch_scaled_dot_product_attention, from_unmasked, {case: (*given, mask)}, message, names=names, against=against)
+for title, mask in (
+    ("gradients of output and weights: your results' slopes", None),
+    ("gradients, a query with nothing to see: your results' slopes", nothing),
+):
+    with check(title, points=0.5):
+        message = f"{'Without a mask' if mask is None else 'Query 1 sees nothing'}: gradients are your results' slopes."
+        attend = partial(torch_scaled_dot_product_attention, mask=mask)
+        assert_slopes(attend, partial(gradients, mask), dict(zip("QKV", given)), message)
 checks_passed("torch_scaled_dot_product_attention")
 
-
-# %% check="torch_scaled_dot_product_attention_batches" points=1.5
+# %% check="torch_scaled_dot_product_attention_batches" points=1.5 card="Shapes, broadcasting and masks as in exercise 2"
 # Hidden checks of torch_scaled_dot_product_attention: leading axes, equal and different.
 ### BEGIN HIDDEN TESTS
-def by_torch(Q, K, V):
-    lead = torch.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
-    Q, K, V = (x.expand(*lead, *x.shape[-2:]) for x in (Q, K, V))
-    return F.scaled_dot_product_attention(Q, K, V)
+rng, names = check_rng(), ("output", "weights")
 
 
-rng = check_rng()
-cases = [
-    ((6,), (6,), (6,)),
-    ((2, 3), (2, 3), (2, 3)),
-    ((2, 1), (3,), ()),
-    ((6,), (), ()),
-    ((), (2, 3), (1, 3)),
-    ((), (), (2, 3)),
-]
-texts = []
-for leads in cases:
+def drawn(*leads):
     sizes = (4, 3), (5, 3), (5, 7)
-    drawn = [rng.normal(size=(*lead, *size)) for lead, size in zip(leads, sizes, strict=True)]
-    texts.append([torch.tensor(x).float() for x in drawn])
-# Leading axes of length 1, sizes of 1, sizes that are equal, many keys; memory in another order.
-leads_of_odd, odd = [(1,), (1, 1), (2, 1), (4,), (3,)], []
-sizes_of_odd = ((4, 5, 3, 7), (3, 5, 4, 2), (1, 1, 1, 1), (4, 4, 4, 4), (2, 300, 1, 1))
-for lead, (n_q, n_k, d_k, d_v) in zip(leads_of_odd, sizes_of_odd, strict=True):
-    sizes = (d_k, n_q), (d_k, n_k), (d_v, n_k)
-    turned = [torch.tensor(rng.normal(size=(*lead, *size))).float() for size in sizes]
-    odd.append((turned, [x.mT.contiguous() for x in turned]))
+    return [torch.tensor(rng.normal(size=(*lead, *size))).float() for lead, size in zip(leads, sizes, strict=True)]
 
 
-@probe
-def of_transposes(Q, K, V):
-    return torch_scaled_dot_product_attention(Q.mT, K.mT, V.mT)
-
-
-said = "they broadcast, and each text should have the results that your function gives it alone."
-with check("each text as alone, in many shapes", points=1):
-    for leads, (Q, K, V) in zip(cases, texts, strict=True):
-        lead = torch.broadcast_shapes(*leads)
-        full = [x.expand(*lead, *x.shape[-2:]) for x in (Q, K, V)]
-        expected = torch.empty(*lead, 4, 7)
-        expected_weights = torch.empty(*lead, 4, 5)
-        for place in np.ndindex(*lead):  # by your own function
-            one = torch_scaled_dot_product_attention(*(x[place] for x in full))
-            expected[place], expected_weights[place] = one
-        differ = bool((expected[0] - expected[-1]).abs().max() > 1e-3)
-        message = "Other texts, each alone, have other outputs, and none holds NaN."
-        assert_equal(differ, True, message)
-        output, weights = torch_scaled_dot_product_attention(Q, K, V)
-        message = f"Leading axes {leads} of Q, K and V: {said}"
-        assert_close(output, expected, message, name="output", against="for each text alone")
-        if leads[0] or leads[1]:
-            assert_close(
-                weights, expected_weights, message, name="weights", against="for each text alone"
-            )
-    for lead, (turned, given) in zip(leads_of_odd, odd, strict=True):
-        n_q, n_k, d_v = given[0].shape[-2], given[1].shape[-2], given[2].shape[-1]
-        expected = torch.empty(*lead, n_q, d_v)
-        expected_weights = torch.empty(*lead, n_q, n_k)
-        for place in np.ndindex(*lead):  # by your own function
-            one = torch_scaled_dot_product_attention(*(x[place] for x in given))
-            expected[place], expected_weights[place] = one
-        message = "The rows of the weights of a text alone are not 0, and hold no NaN."
-        some = bool((expected_weights.abs().sum(dim=-1) > 1e-3).all())
-        assert_equal(some, True, message)
-        message = (
-            f"Q, K and V of shapes {', '.join(str(tuple(x.shape)) for x in given)}, transposes of "
-            f"other tensors: output {tuple(expected.shape)}, weights {tuple(expected_weights.shape)}, "
-            "each text as your function gives it alone. An axis of length 1 is an axis, too."
-        )
-        output, weights = of_transposes(*turned)
-        assert_close(
-            weights, expected_weights, message, name="weights", against="for each text alone"
-        )
-        assert_close(output, expected, message, name="output", against="for each text alone")
-with check("as torch", points=0.5):
-    for leads, (Q, K, V) in zip(cases, texts, strict=True):
-        everything = torch.ones(4, 5, dtype=torch.bool)
-        output, _ = torch_scaled_dot_product_attention(Q, K, V, everything)
-        message = (
-            f"Leading axes {leads} of Q, K and V, a mask (4, 5) that hides nothing: the output should "
-            "be that of torch's function."
-        )
-        assert_close(output, by_torch(Q, K, V), message, name="output")
+with check("one text, of other sizes: as torch", points=0.5):
+    plain = drawn((), (), ())
+    output, _ = torch_scaled_dot_product_attention(*(x.clone() for x in plain))
+    assert_close(output, F.scaled_dot_product_attention(*plain), "One text: the output is torch's.", name="output")
+for title, points, texts in (
+    ("one batch axis: each text as alone", 0.5, [drawn((6,), (6,), (6,)), drawn((1,), (1,), (1,))]),
+    ("two batch axes: each text as alone", 0.25, [drawn((2, 3), (2, 3), (2, 3))]),
+    ("leading axes that differ: each text as alone", 0.25, [drawn((6,), (), ()), drawn((), (2, 3), (1, 3)), drawn((2, 1), (3,), ())]),
+):
+    with check(title, points=points):
+        assert_each_alone(torch_scaled_dot_product_attention, texts, names=names)
 checks_passed("torch_scaled_dot_product_attention")
 ### END HIDDEN TESTS
 
-
-# %% check="torch_scaled_dot_product_attention_masks" points=2
-# Hidden checks of torch_scaled_dot_product_attention: masks that broadcast, some rows empty.
+# %% check="torch_scaled_dot_product_attention_masks" points=2 card=["Shapes, broadcasting and masks as in exercise 2", "A query that may attend to nothing has weights 0 and output 0"]
+# Hidden checks of torch_scaled_dot_product_attention: masks that broadcast, some rows empty; large scores.
 ### BEGIN HIDDEN TESTS
-def by_torch(Q, K, V, mask):
-    lead = torch.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
-    Q, K, V = (x.expand(*lead, *x.shape[-2:]) for x in (Q, K, V))
-    whole = mask.expand(*lead, Q.shape[-2], K.shape[-2])
-    return F.scaled_dot_product_attention(Q, K, V, attn_mask=whole)
+rng, names = check_rng(), ("output", "weights")
 
 
-rng = check_rng()
-one_text = [((), (), (5,)), ((), (), (4, 5)), ((), (), (4, 1))]
-cases = [
-    ((2,), (2,), (4, 5)),
-    ((2,), (2,), (2, 1, 5)),
-    ((2, 3), (2, 3), (5,)),
-    ((2, 3), (2, 3), (2, 1, 1, 5)),
-    ((2, 3), (2, 3), (2, 1, 4, 5)),
-    ((2, 3), (2, 3), (3, 4, 1)),
-    ((2, 1), (3,), (2, 3, 1, 5)),
-]
-eye = torch.eye(5)
+def from_unmasked(Q, K, V, mask):
+    shares = torch_scaled_dot_product_attention(Q, K, V)[1].detach() * mask
+    weights = torch.where(mask.any(-1, keepdim=True), shares / shares.sum(-1, keepdim=True), 0.0)
+    return weights @ V, weights
 
 
-def compare(cases):
-    for lead_q, lead_k, shape in cases:
-        Q = torch.tensor(rng.normal(size=(*lead_q, 4, 3))).float()
-        K = torch.tensor(rng.normal(size=(*lead_k, 5, 3))).float()
-        V = torch.tensor(rng.normal(size=(*lead_k, 5, 7))).float() + 3
-        mask = torch.tensor(rng.random(shape) < 0.6)
-        mask.view(-1)[0] = False
-        output, weights = torch_scaled_dot_product_attention(Q, K, V, mask=mask)
-        message = (
-            f"With a mask of shape {shape} the results should be torch's: weights of 0 where it is "
-            "False, and each row sums to 1, or to 0 if it has nothing to attend to."
-        )
-        assert_close(weights, by_torch(Q, K, eye, mask), message, name="weights")
-        assert_close(output, by_torch(Q, K, V, mask), message, name="output")
-
-
-with check("one text, masks of one and two axes", points=0.75):
-    compare(one_text)
-unmasked = []
-with check("leading axes, masks of every shape", points=0.5):
-    compare(cases)
-    mask = torch.zeros(2, 1, 5, dtype=torch.bool)
-    mask[0, 0, :2] = True
-    for lead in ((2,), ()):
-        Q = torch.tensor(rng.normal(size=(2, 4, 3))).float()
-        K = torch.tensor(rng.normal(size=(*lead, 5, 3))).float()
-        V = torch.tensor(rng.normal(size=(*lead, 5, 7))).float()
-        output, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        message = (
-            "Two texts, a mask of shape (2, 1, 5): the one of which nothing may be attended should "
-            "have weights 0 and output 0, no NaN, and the other torch's results."
-        )
-        assert_close(weights, by_torch(Q, K, eye, mask), message, name="weights")
-        assert_close(output, by_torch(Q, K, V, mask), message, name="output")
-    one = torch.tensor([[True], [False], [True], [False]])
-    output, weights = torch_scaled_dot_product_attention(Q[0], K[:1], V[:1], one)
-    message = (
-        "One key, four queries, of which two may attend to it: their weight is 1 and their output "
-        "the one value; for the two others both are 0."
-    )
-    assert_close(weights, one.float(), message, name="weights")
-    assert_close(output, one * V[:1], message, name="output")
-    for lead, shape, n_k in (((4,), (4, 5), 5), ((4,), (4, 4), 4), ((4,), (4,), 4), ((4,), (4, 1, 4), 4)):
-        Q = torch.tensor(rng.normal(size=(*lead, 4, 4))).float()
-        K, V = (torch.tensor(rng.normal(size=(*lead, n_k, 4))).float() for _ in range(2))
-        mask = torch.tensor(rng.random(shape) < 0.6)
-        mask.view(-1)[:2] = torch.tensor([False, True])
-        output, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        message = (
-            f"Four texts of four queries and {n_k} keys, a mask of shape {shape}: the results should "
-            "be torch's. The mask's last axis are the keys and the one before the queries, "
-            "whichever lengths are equal."
-        )
-        eyes = torch.eye(n_k)
-        assert_close(weights, by_torch(Q, K, eyes, mask), message, name="weights")
-        assert_close(output, by_torch(Q, K, V, mask), message, name="output")
-    for lead_q, lead_k, (n_q, n_k, d_k, d_v), shape, kind in (
-        ((), (), (3, 4, 2, 2), (3, 4), "any"),
-        ((), (), (4, 4, 4, 4), (4, 4), "any"),
-        ((3,), (3,), (3, 3, 3, 3), (1, 1, 3), "any"),
-        ((), (3,), (2, 4, 3, 2), (3, 1, 4), "any"),
-        ((2, 1, 2), (2, 1, 2), (2, 3, 4, 2), (2, 1, 1, 1, 3), "any"),
-        ((), (), (33, 17, 33, 2), (33, 17), "any"),
-        ((), (), (2, 65, 17, 65), (65,), "any"),
-        ((2,), (2,), (2, 3, 65, 1), (1, 2, 3), "any"),
-        ((), (), (131, 5, 2, 2), (131, 1), "any"),
-        ((), (), (2, 130, 130, 3), (2, 130), "any"),
-        ((), (), (3, 5, 1, 2), (5,), "any"),
-        ((), (), (5, 3, 2, 2), (5, 3), "equal rows"),
-        ((), (), (5, 3, 4, 2), (3,), "two equal rows"),
-        ((), (), (5, 3, 4, 2), (5, 3), "one row 0"),
-        ((), (), (5, 3, 4, 2), (3,), "all rows 0"),
-    ):
-        sizes = (*lead_q, n_q, d_k), (*lead_k, n_k, d_k), (*lead_k, n_k, d_v)
-        Q, K, V = (torch.tensor(rng.normal(size=size)).float() for size in sizes)
-        some = torch.tensor(rng.random(shape) < 0.6)
-        some[..., 0] = True
-        if kind == "two equal rows":
-            Q[..., 1, :] = Q[..., 0, :]
-        elif kind != "any":
-            Q[..., 1 if kind == "one row 0" else slice(None), :] = Q[..., :1, :] * (kind == "equal rows")
-        shapes = f"Q {tuple(Q.shape)} ({kind}), K {tuple(K.shape)}, V {tuple(V.shape)}"
-        for what, mask in (("some True", some), ("all True", some | True), ("all False", some & False)):
-            right = by_torch(Q, K, torch.eye(n_k), mask), by_torch(Q, K, V, mask)
-            message = (
-                f"{shapes}, a mask {shape} ({what}): the results should be torch's."
-            )
-            given = (x.clone() for x in (Q, K, V))
-            output, weights = torch_scaled_dot_product_attention(*given, mask.clone())
-            assert_close(weights, right[0], message, name="weights")
-            assert_close(output, right[1], message, name="output")
-        right = by_torch(Q, K, torch.eye(n_k), some | True), by_torch(Q, K, V, some | True)
-        unmasked.append((shapes, (Q, K, V), right))
-with check("no mask, in many sizes", points=0.25):
-    for shapes, given, right in unmasked:
-        message = f"{shapes}, no mask: the results should be torch's."
-        output, weights = torch_scaled_dot_product_attention(*(x.clone() for x in given))
-        assert_close(weights, right[0], message, name="weights")
-        assert_close(output, right[1], message, name="output")
-    assert_equal(len(unmasked), 15, "All sizes were looked at.", name="how many")
+for title, points, shapes in (
+    ("a mask (n_q, n_k)", 0.75, [((), (), (4, 5))]),
+    ("masks with an axis of length 1, or without", 0.25, [((), (), (5,)), ((), (), (4, 1)), ((2,), (2,), (2, 1, 5))]),
+    ("a mask for all texts of a batch", 0.25, [((2,), (2,), (4, 5)), ((4,), (4,), (4, 5)), ((2, 3), (2, 3), (5,))]),
+    ("two batch axes, and axes that differ", 0.25, [((2, 3), (2, 3), (2, 1, 4, 5)), ((2, 3), (2, 3), (3, 4, 1)), ((2, 1), (3,), (2, 3, 1, 5))]),
+):
+    with check(f"{title}: from your weights without a mask", points=points):
+        for lead_q, lead_k, shape in shapes:
+            sizes = (*lead_q, 4, 3), (*lead_k, 5, 3), (*lead_k, 5, 7)
+            Q, K, V = (torch.tensor(rng.normal(size=size)).float() for size in sizes)
+            mask = torch.tensor(rng.random(shape) < 0.5)
+            mask[..., 0] = True
+            mask.view(-1, shape[-1])[-1] = False  # the last row sees nothing
+            if len(shape) == 1:
+                mask[0] = True
+            message = "weights of 0 where the mask is False, the rest shares 1; 0 with nothing to attend to."
+            table = {f"Q {tuple(Q.shape)}, K {tuple(K.shape)}, a mask {shape}": (Q, K, V, mask)}
+            against = "from your weights without a mask"
+            assert_as_reference(torch_scaled_dot_product_attention, from_unmasked, table, message, names=names, against=against)
 with check("a forbidden key with the largest score, beside small and large ones", points=0.5):
-    Q, K = torch.zeros(1, 4), torch.zeros(3, 4)
-    Q[0, 0], K[:, 0] = 2.0, torch.tensor([1.0, 2.0, 24.0])  # their scores are 1, 2 and 24
-    mask = torch.tensor([True, True, False])
-    _, weights = torch_scaled_dot_product_attention(Q, K, torch.eye(3), mask)
-    message = (
-        "The other keys share 1 as if a forbidden one were not there, however large its score. "
-        "Check first: is a small number added, or a bound set, where you divide?"
-    )
-    expected = torch.tensor([[math.exp(-1), 1, 0]]) / (1 + math.exp(-1))
-    assert_close(weights, expected, message, name="weights")
-    # Scores far apart: 1, 2 and 5000 for the first query, -8001, -8000 and 9000 for the second.
-    Q = 2 * torch.eye(2, 4)
-    K[:, 1], K[2, 0] = torch.tensor([-8001.0, -8000.0, 9000.0]), 5000.0
-    _, weights = torch_scaled_dot_product_attention(Q, K, torch.eye(3), mask)
-    message = (
-        "The other keys share 1 as if a forbidden one were not there, also where scores are "
-        "thousands. Check first: what becomes of a forbidden score, and which score of a row does "
-        "the softmax take off as the largest?"
-    )
-    assert_close(weights, expected.repeat(2, 1), message, name="weights")
-    low = torch.tensor([[-1e15, 0, 0, 0], [0, 0, 0, 0]])  # scores -1e15 and 0
-    first, eye = torch.tensor([[True, False]]), torch.eye(2)
-    _, weights = torch_scaled_dot_product_attention(Q[:1], low, eye, first)
-    message = (
-        "One key may be attended, with a score of -1e15, and one of score 0 is forbidden: the first "
-        "has all the weight. Check first: is what stands for minus infinity lower than any number "
-        "can be?"
-    )
-    assert_close(weights, first.float(), message, name="weights")
+    half = 1 / (1 + math.exp(-1))
+    for first, second, forbidden in ((1, 2, 24), (1, 2, 5000), (-2001, -2000, 9000), (-20001, -20000, 9000)):
+        K = torch.zeros(3, 4)
+        K[:, 0] = torch.tensor([first, second, forbidden])
+        mask = torch.tensor([[True, True, False]])
+        _, weights = torch_scaled_dot_product_attention(torch.tensor([[2.0, 0, 0, 0]]), K, torch.eye(3), mask)
+        message = (
+            f"Scores {first}, {second} and a forbidden one of {forbidden}: the others share 1 as if it "
+            "were not there. Check first: what becomes of a forbidden score, and of the sum?"
+        )
+        assert_close(weights, torch.tensor([[1 - half, half, 0]]), message, name="weights")
 checks_passed("torch_scaled_dot_product_attention")
 ### END HIDDEN TESTS
 
-
-# %% check="torch_scaled_dot_product_attention_gradients" points=1.5
-# Hidden checks of torch_scaled_dot_product_attention: gradients through output and weights.
+# %% check="torch_scaled_dot_product_attention_gradients" points=3 card=["both connected to the inputs, so that gradients flow through both", "**all gradients stay finite**, as with torch's own function"]
+# Hidden checks of torch_scaled_dot_product_attention: gradients through output and weights; fully masked rows.
 ### BEGIN HIDDEN TESTS
 @probe
-def gradients(Q, K, V, mask, of_output, of_weights):
-    Q, K, V = (x.clone().requires_grad_() for x in (Q, K, V))
-    allowed = () if mask is None else (mask.clone(),)
-    output, weights = torch_scaled_dot_product_attention(Q, K, V, *allowed)
-    ((output * of_output).sum() + (weights * of_weights).sum()).backward()
-    return Q.grad, K.grad, V.grad
-
-
-def gradients_by_torch(Q, K, V, mask, of_output, of_weights):
-    # The identity, joined to the values, makes torch's function return its weights as well.
-    Q, K, V = (x.clone().requires_grad_() for x in (Q, K, V))
-    joined = torch.cat([V, torch.eye(5, dtype=V.dtype).expand(*V.shape[:-2], 5, 5)], dim=-1)
-    both = F.scaled_dot_product_attention(Q, K, joined, attn_mask=mask)
-    (both * torch.cat([of_output, of_weights], dim=-1)).sum().backward()
-    return Q.grad, K.grad, V.grad
-
-
-rng = check_rng()
-shapes = ((2, 4, 3), (2, 5, 3), (2, 5, 7), (2, 4, 7), (2, 4, 5))
-Q, K, V, A, B = (torch.tensor(rng.normal(size=shape)).float() for shape in shapes)
-mask = torch.tensor(rng.random((2, 4, 5)) < 0.6)
-mask[..., 2] = True
-close = {"rtol": 1e-4, "atol": 1e-5}
-
-
-def compare(what, texts, given):
-    for which, out, wei in (("the output", A, 0 * B), ("the weights", 0 * A, B), ("both", A, B)):
-        batch = [x[texts] for x in (Q, K, V)], given, out[texts], wei[texts]
-        alone = [x[0] for x in batch[0]], None if given is None else given[0], out[0], wei[0]
-        inputs, allowed, *directions = batch if what.startswith("a batch") else alone
-        got = gradients(*inputs, allowed, *directions)
-        wanted = gradients_by_torch(*inputs, allowed, *directions)
-        for name, one, other in zip("QKV", got, wanted, strict=True):
-            assert_close(
-                one,
-                other,
-                f"The gradient of {name} through {which}, {what}, should be that of torch's "
-                "function. Check first: is something detached, or converted to NumPy on the way?",
-                name=f"the gradient of {name}",
-                **close,
-            )
-
-
-with check("gradients: one text, with a mask", points=0.75):
-    compare("one text, with a mask", slice(0, 1), mask[:1])
-with check("gradients: one text, without a mask", points=0.25):
-    compare("one text, without a mask", slice(0, 1), None)
-with check("gradients: a batch, with a mask", points=0.5):
-    compare("a batch, with a mask", slice(0, 2), mask)
-checks_passed("torch_scaled_dot_product_attention")
-### END HIDDEN TESTS
-
-
-# %% check="torch_scaled_dot_product_attention_finite" points=1.5
-# Hidden checks of torch_scaled_dot_product_attention: gradients where a row is fully masked.
-### BEGIN HIDDEN TESTS
-@probe
-def gradients_and_slopes(Q, K, V, mask, of_output, of_weights, step):
-    def total(Q, K, V):
-        allowed = None if mask is None else mask.clone()
-        output, weights = torch_scaled_dot_product_attention(Q, K, V, allowed)
-        return (output * of_output).sum() + (weights * of_weights).sum()
-
+def gradients_of(mask, Q, K, V, of_output, of_weights):
     leaves = [x.clone().requires_grad_() for x in (Q, K, V)]
-    result = total(*leaves)
-    if result.requires_grad:
-        result.backward()
-    starts, slopes = [x.clone() for x in (Q, K, V)], [torch.zeros_like(x) for x in leaves]
-    with torch.no_grad():  # each number a little up and down, by your own function
-        for start, slope in zip(starts, slopes, strict=True):
-            for place in range(start.numel()):
-                old = start.view(-1)[place].item()
-                start.view(-1)[place] = old + step
-                above = total(*(x.clone() for x in starts))
-                start.view(-1)[place] = old - step
-                slope.view(-1)[place] = (above - total(*(x.clone() for x in starts))) / (2 * step)
-                start.view(-1)[place] = old
-    return [leaf.grad for leaf in leaves], slopes
+    allowed = () if mask is None else (mask.clone(),)
+    output, weights = torch_scaled_dot_product_attention(*leaves, *allowed)
+    total = (output * of_output).sum() + (weights * of_weights).sum()
+    if total.requires_grad:
+        total.backward()
+    return [leaf.grad for leaf in leaves]
 
 
 rng = check_rng()
-shapes = ((2, 4, 3), (2, 5, 3), (2, 5, 7), (2, 4, 7), (2, 4, 5))
-Q, K, V, A, B = (torch.tensor(rng.normal(size=shape)) for shape in shapes)
-one_row = torch.tensor(rng.random((4, 5)) < 0.6)
-one_row[:, :2], one_row[2] = True, False
-one_text = torch.tensor([[[True, True, False, True, False]], [[False] * 5]])
-alone = [x[0] for x in (Q, K, V, A, B)]
-batch = [Q, K, V, A, B]
-
-
-def compare(cases):
-    for mask, (*inputs, of_output, of_weights) in cases:
-        found, slopes = gradients_and_slopes(*inputs, mask, of_output, of_weights, 1e-5)
-        for name, one, slope in zip("QKV", found, slopes, strict=True):
-            assert_close(
-                one,
-                slope,
-                f"Some queries may attend to nothing. The gradient of {name} should be the slope "
-                "of your own results (NaN has no slope), and 0 for what takes no part. Check "
-                "first: a NaN that is replaced in the result can live on in the gradient.",
-                rtol=1e-5,
-                atol=1e-6,
-                name=f"the gradient of {name}",
-                against=f"by small steps in {name}",
-            )
-            moves = f"The results should change when {name} is moved a little."
-            assert_equal(bool(slope.abs().max() > 1e-3), True, moves)
-        blocked = ~mask.expand(*inputs[0].shape[:-2], 4, 5).any(dim=-1)
-        message = "A query that may attend to nothing moves nothing: its gradient is 0."
-        assert_equal(bool((found[0][blocked] == 0).all()), True, message)
-    *inputs, of_output, of_weights = cases[0][1]
-    nothing = torch.zeros(5, dtype=torch.bool)
-    found, _ = gradients_and_slopes(*inputs, nothing, of_output, of_weights, 1e-5)
-    for name, one, given in zip("QKV", found, inputs, strict=True):
-        message = f"Nothing may be attended at all: backward runs, and the gradient of {name} is 0."
-        assert_close(one, torch.zeros_like(given), message, name=f"the gradient of {name}")
-
-
-with check("queries with nothing to see, one text: finite, your results' slopes", points=1):
-    compare([(one_row, alone)])
-with check("queries with nothing to see, a batch: finite, your results' slopes", points=0.5):
-    compare([(one_row, batch), (one_text, batch)])
+batch = {name: torch.tensor(rng.normal(size=size)) for name, size in zip("QKV", ((2, 4, 3), (2, 5, 3), (2, 5, 7)))}
+text = {name: x[0] for name, x in batch.items()}
+some = torch.tensor(rng.random((4, 5)) < 0.6)
+some[:, :2] = True
+nothing = some & torch.tensor([[True], [True], [False], [True]])
+one_text = torch.stack([some[:1], some[:1] & False])
+for title, points, given, mask in (
+    ("one text, without a mask", 0.5, text, None),
+    ("one text, with a mask", 0.75, text, some),
+    ("a batch, with a mask", 0.25, batch, some),
+    ("one text, a query with nothing to see", 1, text, nothing),
+    ("a batch, queries with nothing to see", 0.5, batch, one_text),
+):
+    with check(f"gradients: {title}: finite, your results' slopes", points=points):
+        message = f"{title}: each gradient is the slope of your results. A NaN replaced in the result lives on there."
+        allowed = () if mask is None else (mask,)
+        attend = partial(lambda allowed, *x: torch_scaled_dot_product_attention(*x, *allowed), allowed)
+        assert_slopes(attend, partial(gradients_of, mask), given, message)
 checks_passed("torch_scaled_dot_product_attention")
 ### END HIDDEN TESTS
 
-# %% check="torch_scaled_dot_product_attention_dtypes" points=0.5
+# %% check="torch_scaled_dot_product_attention_dtypes" points=0.5 card="the result is at least as precise as the most precise input"
 # Hidden checks of torch_scaled_dot_product_attention: float64, also on the way, and float32.
 ### BEGIN HIDDEN TESTS
-rng = check_rng()
-Q, K, V = (torch.tensor(rng.normal(size=shape)) for shape in ((4, 3), (5, 3), (5, 7)))
-mask = torch.tensor(rng.random((4, 5)) < 0.7)
-mask[:, 2] = True
-order = [3, 0, 4, 2, 1]
-output, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-message = "An output is no constant, and not NaN."
-assert_equal(bool((output[0] - output[0, 0]).abs().max() > 1e-3), True, message)
-# The same keys in another order give the same output. In float32 the last digits would change.
-moved_mask = mask[:, order]
-again, moved = torch_scaled_dot_product_attention(Q, K[order], V[order], moved_mask)
-message = (
-    "The same keys and values in another order, in float64: the results should be the same to "
-    "ten digits, and float64. Check first: is something computed in float32 on the way?"
-)
-precise = {"rtol": 1e-10, "atol": 1e-13, "precise": True}
-assert_close(
-    again,
-    output.double(),
-    message,
-    name="output",
-    against="with the keys in their first order",
-    **precise,
-)
-assert_close(
-    moved,
-    weights.double()[:, order],
-    message,
-    name="weights",
-    against="with the keys in their first order",
-    **precise,
-)
-exact = F.scaled_dot_product_attention(Q, K, torch.eye(5).double(), attn_mask=mask)
-message = (
-    "In float64 the weights should be torch's to ten digits. Check first: is something computed in "
-    "float32, or is a small number added where you divide?"
-)
+rng, names = check_rng(), ("output", "weights")
+Q, K, V = (torch.tensor(rng.normal(size=size)) for size in ((4, 3), (5, 3), (5, 7)))
+message = "Float32 gives the results of the same numbers in float64, in float32 or better."
+assert_as_floats(torch_scaled_dot_product_attention, [x.float() for x in (Q, K, V)], message, names=names)
+output, weights = torch_scaled_dot_product_attention(Q, K, V)
+order = [3, 0, 4, 2, 1]  # in float32 another order of the keys would change the last digits
+message = "The same keys in another order, in float64: the same to ten digits. Check first: is anything float32?"
+precise = {"precise": True, "rtol": 1e-10, "atol": 1e-13}
+again = torch_scaled_dot_product_attention(Q, K[order], V[order])
+expected = {"output": output.double(), "weights": weights.double()[:, order]}
+assert_results(again, expected, message, against="with the keys in their first order", **precise)
+exact = F.scaled_dot_product_attention(Q, K, torch.eye(5).double())
 if bool((weights.double() - exact).abs().max() < 1e-5):  # else it is not the digits
+    message = "In float64 the weights are torch's to ten digits. Check first: is anything float32, or added?"
     assert_close(weights, exact, message, name="weights, each of their digits", **precise)
-narrow = torch_scaled_dot_product_attention(Q.float(), K.float(), V.float(), mask)
-message = (
-    "Float32 tensors should give the results of the same numbers in float64, up to rounding, "
-    "in float32 or better."
-)
-assert_close(
-    narrow[0],
-    output.float(),
-    message,
-    name="output",
-    against="with the same numbers in float64",
-)
-assert_close(
-    narrow[1],
-    weights.float(),
-    message,
-    name="weights",
-    against="with the same numbers in float64",
-)
 ### END HIDDEN TESTS
 
-
-# %% check="torch_scaled_dot_product_attention_inputs" points=0.5
+# %% check="torch_scaled_dot_product_attention_inputs" points=0.5 card="Arguments are not changed"
 # Hidden checks of torch_scaled_dot_product_attention: the arguments are not changed.
 ### SIDE CONDITION: counts once another check of torch_scaled_dot_product_attention passes.
 ### BEGIN HIDDEN TESTS
@@ -2339,19 +1280,9 @@ def arguments_after(Q, K, V, mask):
     return Q, K, V, mask
 
 
-rng = check_rng()
-Q, K, V = (torch.tensor(rng.normal(size=shape)) for shape in ((4, 3), (5, 3), (5, 7)))
-mask = torch.tensor(rng.random((4, 5)) < 0.5)
-mask[1] = False
-after = arguments_after(Q.clone(), K.clone(), V.clone(), mask.clone())
-for name, now, before in zip(("Q", "K", "V", "mask"), after, (Q, K, V, mask), strict=True):
-    assert_equal(
-        now,
-        before,
-        f"{name} was changed by the call. Check first: does a method that ends in an underscore, "
-        "or an operator like /=, write into an argument?",
-        name=name,
-    )
+rng, mask = check_rng(), torch.tensor([[True, False, True]] * 3 + [[False] * 3])
+Q, K, V = (torch.tensor(rng.normal(size=size)) for size in ((4, 3), (3, 3), (3, 7)))
+assert_unchanged(arguments_after, Q=Q, K=K, V=V, mask=mask)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -2503,9 +1434,8 @@ def mended_encode(texts, attention_mask):
     ### END SOLUTION
 
 
-# %% check="mended_encode" points=2
-rng = check_rng()
-counts = [3, 1, 4, 2]  # four texts of up to four words: sizes at which the colleague's code runs
+# %% check="mended_encode" points=2 card=["Each word attends to all words of its own text and to nothing else. The rows of padding are 0", "Any batch size and any length", "`attention_mask` holds whole numbers (as from a tokenizer) or booleans"]
+rng, counts = check_rng(), [3, 1, 4, 2]  # at these sizes the colleague's code runs
 texts = torch.tensor(rng.normal(size=(4, 4, 3))).float()
 words = torch.tensor([[int(t < count) for t in range(4)] for count in counts])
 with check("each text as if it were alone", points=1):
@@ -2513,159 +1443,58 @@ with check("each text as if it were alone", points=1):
     for number, count in enumerate(counts):
         alone = texts[number, :count]
         expected = F.scaled_dot_product_attention(alone, alone, alone)
-        message = (
-            f"Four texts, whole numbers as mask. Text {number} has {count} words: they should come "
-            "out as torch's function encodes them alone, without padding."
-        )
-        what = f"the words of text {number}"
-        assert_close(encoded[number, :count], expected, message, name=what)
+        message = f"Text {number} has {count} words: they come out as torch's function encodes them alone."
+        assert_close(encoded[number, :count], expected, message, name=f"the words of text {number}")
 with check("padding is 0, and words are not", points=0.5):
-    rest = mended_encode(texts.clone(), words.clone())[words == 0]
-    assert_close(rest, torch.zeros(6, 3), "The rows of padding are 0.", name="the rows of padding")
-    message = "The rows of words are not all 0."
-    there = mended_encode(texts.clone(), words.clone())[words == 1]
-    assert_equal(bool((there != 0).any()), True, message)
+    encoded = mended_encode(texts.clone(), words.clone())
+    assert_close(encoded[words == 0], torch.zeros(6, 3), "The rows of padding are 0.", name="the rows of padding")
+    there = bool((encoded[words == 1] != 0).any())
+    assert_equal(there, True, "The rows of words are not all 0.")
 with check("three of the four texts, booleans: as among the four", points=0.5, side=True):
     fewer = mended_encode(texts[:3].clone(), words[:3].bool())
-    message = (
-        "Three texts, with a mask of booleans: not all that comes out is 0, and none of it NaN."
-    )
+    message = "Three texts, with a mask of booleans: not all that comes out is 0, and none of it NaN."
     assert_equal(bool(fewer.abs().max() > 1e-3), True, message)
     message = "Three texts of the four, with a mask of booleans: they come out as among the four."
-    assert_close(
-        fewer,
-        mended_encode(texts.clone(), words.clone())[:3],
-        message,
-        against="among the four, with whole numbers",
-    )
+    among = mended_encode(texts.clone(), words.clone())[:3]
+    assert_close(fewer, among, message, against="among the four, with whole numbers")
 checks_passed("mended_encode")
 
-# %% check="mended_encode_texts" points=1
-# Hidden checks of mended_encode: other sizes and dtypes, padding anywhere, a text without words.
+# %% check="mended_encode_texts" points=1 card=["Any batch size and any length; a text may have no word at all", "the result is at least as precise as the most precise input", "Arguments are not changed"]
+# Hidden checks of mended_encode: other sizes, padding anywhere, a text without words, float64.
 ### BEGIN HIDDEN TESTS
-rng = check_rng()
-for batch, n in ((6, 6), (2, 5), (1, 3), (5, 2)):
-    texts = torch.tensor(rng.normal(size=(batch, n, 4)))
-    words = torch.tensor(rng.integers(0, 2, size=(batch, n)))
-    words[0, 0], words[-1, -1] = 1, 1
-    if batch > 2:
-        words[1] = 0
-    expected = torch.zeros_like(texts)
-    for number in range(batch):
-        there = words[number].bool()
-        alone = texts[number, there]
-        expected[number, there] = F.scaled_dot_product_attention(alone, alone, alone)
-    encoded = mended_encode(texts, words)
-    given = f"{batch} texts of {n} places, words and padding in any order"
-    shape = f"{given}: the result has the shape of texts, {(batch, n, 4)}."
-    assert_equal(tuple(np.shape(encoded)), (batch, n, 4), shape, name="the shape")
-    message = (
-        f"{given}: each word attends to the words of its own text, as torch's function gives it for "
-        "these words alone. attention_mask says place by place what is a word."
-    )
-    assert_close(encoded[words == 1], expected[words == 1], message, name="the rows of words")
-    message = (
-        f"{given}{', one text without a word' if batch > 2 else ''}: rows of padding are 0, not NaN."
-    )
-    assert_close(encoded[words == 0], expected[words == 0], message, name="the rows of padding")
-    message = f"{given}, in float64: the result is float64 too, with all its digits."
-    assert_close(encoded, expected, message, precise=True)
-
-
 @probe
 def encoded_and_arguments(texts, words):
     return mended_encode(texts, words), texts, words
 
 
-texts = torch.tensor(rng.normal(size=(2, 4, 3)))
-texts[0, 3], texts[1, 2:] = 1000.0, -1000.0
-texts[0, 1] = 0.0
-words = torch.tensor([[1, 1, 1, 0], [1, 1, 0, 0]])
-expected = torch.zeros_like(texts)
-for number, count in enumerate((3, 2)):
-    alone = texts[number, :count]
-    expected[number, :count] = F.scaled_dot_product_attention(alone, alone, alone)
-encoded, *after = encoded_and_arguments(texts.clone(), words.clone())
-message = (
-    "Two texts of four places, of 3 and 2 words, so that the last place is padding in both: the "
-    "result has the shape of texts, (2, 4, 3)."
-)
-assert_equal(tuple(np.shape(encoded)), (2, 4, 3), message, name="the shape")
-message = (
-    "Two texts of 3 and 2 words, padding that holds 1000 and -1000, and one word whose numbers are "
-    "all 0 (a word as any other: attention_mask says what is padding): each text as if it were "
-    "alone."
-)
-assert_close(encoded, expected, message, precise=True)
-for name, now, before in zip(("texts", "attention_mask"), after, (texts, words), strict=True):
-    assert_equal(
-        now,
-        before,
-        f"mended_encode changes {name}, which is the caller's.",
-        name=name,
-        against="before the call",
-    )
-for batch, n, d, kind in ((3, 1, 4, "i4"), (4, 4, 4, "u1"), (2, 90, 1, "i4"), (1, 1, 1, "i8"), (2, 3, 2, "?")):
-    texts = torch.tensor(rng.normal(size=(batch, n, d)))
-    words = rng.integers(0, 2, size=(batch, n))
-    words[0, 0], words[-1, -1] = 1, 1
-    words *= kind != "?"  # here no text has a word
-    words = torch.tensor(words.astype(kind))
-    expected = torch.zeros_like(texts)
-    for number in range(batch):
-        there = words[number].bool()
+def text_by_text(texts, words):
+    encoded = torch.zeros_like(texts)
+    for number, there in enumerate(words.bool()):
         alone = texts[number, there]
-        expected[number, there] = F.scaled_dot_product_attention(alone, alone, alone)
+        encoded[number, there] = F.scaled_dot_product_attention(alone, alone, alone)
+    return encoded
+
+
+rng, none = check_rng(), [0, 0, 0, 0]
+for case, rows in {
+    "two texts, padding at the end": [[1, 1, 1, 0], [1, 1, 0, 0]],
+    "one text": [[1, 1, 1, 0]],
+    "texts of one place": [[1], [1]],
+    "padding anywhere": [[0, 1, 1, 0], [1, 0, 0, 1], [1, 1, 1, 1]],
+    "the second text has no word": [[1, 1, 0, 0], none, [0, 1, 1, 1], none],
+}.items():
+    words = torch.tensor(rows)
+    texts = torch.tensor(rng.normal(size=(*words.shape, 3)))
+    texts[words == 0] = 100.0  # padding holds anything
+    texts[0, 0] = 0.0  # a word as any other
+    encoded, *after = encoded_and_arguments(texts.clone(), words.clone())
     message = (
-        f"texts of shape {(batch, n, d)}, attention_mask of dtype {words.dtype}, words and padding "
-        "in any order, or padding alone: each word attends to the words of its own text, as "
-        "torch's function gives it for these words alone, and rows of padding are 0. The result "
-        f"has the shape {(batch, n, d)}."
+        f"Float64, {case}, one word of zeros: each word attends to the words of its own text, as torch's "
+        "function gives it for these words alone; rows of padding are 0."
     )
-    assert_close(mended_encode(texts, words), expected, message)
-
-
-@probe
-def encoded_without_gradients(texts, words):
-    with torch.no_grad():
-        return mended_encode(texts=texts.mT, attention_mask=words)
-
-
-for batch, n, d, kind in (
-    (3, 4, 17, "any"),
-    (2, 33, 5, "below 0"),
-    (5, 3, 33, "any"),
-    (2, 3, 65, "above 0"),
-    (2, 131, 2, "any"),
-    (1, 4, 130, "any"),
-    (33, 2, 3, "any"),
-    (2, 4, 3, "equal words"),
-    (2, 4, 3, "all 0"),
-    (2, 4, 3, "2000 in one place"),
-):
-    texts = torch.tensor(rng.normal(size=(batch, n, d)))
-    if kind.endswith(" 0"):
-        texts = texts.abs() * {"below 0": -1, "above 0": 1, "all 0": 0}[kind]
-    elif kind == "equal words":
-        texts = texts[:, :1].repeat(1, n, 1)
-    elif kind != "any":
-        texts[0, 0, 0] = 2000.0
-    words = torch.tensor(rng.random((batch, n)) < 0.6)
-    words[:, 0], words[-1] = True, batch == 1
-    expected = torch.zeros_like(texts)
-    for number in range(batch):
-        alone = texts[number, words[number]]
-        encoded = F.scaled_dot_product_attention(alone, alone, alone)
-        expected[number, words[number]] = encoded
-    message = (
-        f"texts of shape {(batch, n, d)} ({kind}), attention_mask of booleans, words and padding in "
-        f"any order{', the last text without a word' if batch > 1 else ''}: each word attends to "
-        "the words of its own text, and rows of padding are 0."
-    )
-    turned = texts.mT.contiguous().clone()
-    assert_close(mended_encode(texts.clone(), words.clone()), expected, message)
-    message += " Here texts are a transpose of another tensor, and it is under torch.no_grad()."
-    assert_close(encoded_without_gradients(turned, words.clone()), expected, message)
+    assert_close(encoded, text_by_text(texts, words), message)
+    assert_close(encoded, text_by_text(texts, words), message + " All digits count.", precise=True)
+    assert_equal(after, [texts, words], "mended_encode changes its arguments.", name="texts and mask")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -2729,24 +1558,22 @@ def gradient_descent(loss_of, parameters, steps, lr):
     ### END SOLUTION
 
 
-# %% check="gradient_descent" points=3
+# %% check="gradient_descent" points=3 card=["move every parameter by `lr` times its gradient, downhill", "All parameters of a step move by the gradient at the same point", "What lies in their `.grad` when the function is called has no influence", "the loss **before** each step"]
 @probe
 def descended(problem, start, steps, lr, old=None):
     """The parameters after gradient_descent, and what it returned, as floats."""
     parameters = [torch.tensor(value, dtype=torch.float64, requires_grad=True) for value in start]
-    if old is not None:
-        for parameter in parameters:
-            parameter.grad = torch.full_like(parameter, old)
+    for parameter in parameters:
+        parameter.grad = None if old is None else torch.full_like(parameter, old)
 
     def loss_of():
-        if problem == "p squared":
-            return parameters[0] ** 2
-        return (parameters[0] * parameters[1] - 1.0) ** 2  # "a times b should be 1"
+        square = problem == "p squared"
+        return parameters[0] ** 2 if square else (parameters[0] * parameters[1] - 1.0) ** 2
 
     with torch.enable_grad():  # afterwards it is as before, whatever the call does
         losses = gradient_descent(loss_of, parameters, steps, lr)
     found = [float(loss) for loss in losses] if isinstance(losses, (list, tuple)) else losses
-    return [parameter.item() for parameter in parameters], found
+    return np.array([parameter.item() for parameter in parameters]), found
 
 
 with check("downhill", points=0.75):
@@ -2755,52 +1582,28 @@ with check("downhill", points=0.75):
     assert_equal(bool(0 < after[0] < after[1] < 4.0), True, message, name="'nearer with every step'")
 with check("how far", points=0.75):
     for steps, expected in ((1, 2.0), (2, 1.0), (3, 0.5)):
-        after, _ = descended("p squared", [4.0], steps, 0.25)
-        message = (
-            f"The loss is p squared, its slope 2 p. From p = 4, {steps} steps with lr = 0.25: each "
-            f"takes away 0.25 times 2 p, the half of p, so it ends at {expected}."
-        )
-        assert_close(np.array(after), np.array([expected]), message, name="p")
+        message = f"From p = 4, {steps} steps with lr = 0.25 on p squared: each takes away 0.25 times 2 p."
+        assert_close(descended("p squared", [4.0], steps, 0.25)[0], np.array([expected]), message, name="p")
 with check("a loss a step: p squared where your own steps led", points=0.75):
-    places = [4.0] + [descended("p squared", [4.0], steps, 0.25)[0][0] for steps in (1, 2)]
-    message = "The first step moves p, by less than 4."
-    assert_equal(
-        bool(0 < abs(places[1] - 4.0) < 4.0), True, message, name="'p has moved, by less than 4'"
-    )
-    _, losses = descended("p squared", [4.0], 3, 0.25)
-    message = (
-        "Three steps from p = 4: one loss a step, p squared as it was before that step. With right "
-        "steps these are 16, 4 and 1."
-    )
-    assert_close(
-        np.array(losses),
-        np.array(places) ** 2,
-        message,
-        name="the losses",
-        against="as p squared, from shorter runs",
-    )
+    places = np.array([4.0] + [descended("p squared", [4.0], steps, 0.25)[0][0] for steps in (1, 2)])
+    moved = bool(0 < abs(places[1] - 4.0) < 4.0)
+    assert_equal(moved, True, "The first step moves p, by less than 4.", name="'p has moved'")
+    message = "Three steps from p = 4: one loss a step, p squared before that step (16, 4 and 1 if right)."
+    losses = np.array(descended("p squared", [4.0], 3, 0.25)[1])
+    assert_close(losses, places**2, message, name="the losses", against="as p squared, from shorter runs")
 with check("two parameters", points=0.5):
-    after, _ = descended("a times b", [2.0, 1.0], 1, 0.125)
-    message = (
-        "The loss is (a b - 1) squared, at a = 2 and b = 1. Its slopes are 2 (a b - 1) b = 2 and "
-        "2 (a b - 1) a = 4, so one step with lr = 0.125 gives a = 1.75 and b = 0.5. Both slopes "
-        "belong to the same point."
-    )
-    assert_close(np.array(after), np.array([1.75, 0.5]), message, name="a and b")
+    message = "Loss (a b - 1)^2 at a = 2, b = 1: its slopes at this point are 2 and 4. One step, lr = 0.125."
+    assert_close(descended("ab", [2.0, 1.0], 1, 0.125)[0], np.array([1.75, 0.5]), message, name="a and b")
 with check("an old gradient changes nothing", points=0.25):
-    after, _ = descended("p squared", [4.0], 1, 0.25, old=100.0)
     fresh, _ = descended("p squared", [4.0], 1, 0.25)
-    message = "One step from p = 4 moves p towards 0."
-    assert_equal(bool(0 < fresh[0] < 4.0), True, message, name="'p is between 0 and 4'")
+    assert_equal(bool(0 < fresh[0] < 4.0), True, "One step from p = 4 moves p towards 0.", name="'between 0 and 4'")
+    after, _ = descended("p squared", [4.0], 1, 0.25, old=100.0)
     message = "p.grad was 100 when the function was called. That should change nothing."
-    assert_close(
-        np.array(after), np.array(fresh), message, name="p", against="without an old gradient"
-    )
+    assert_close(after, fresh, message, name="p", against="without an old gradient")
 checks_passed("gradient_descent")
 
-
-# %% check="gradient_descent_problems" points=2
-# Hidden checks of gradient_descent: another loss, with parameters of several shapes.
+# %% check="gradient_descent_problems" points=2 card=["move every parameter by `lr` times its gradient, downhill", "All parameters of a step move by the gradient at the same point", "a list of `steps` Python floats: the loss **before** each step"]
+# Hidden checks of gradient_descent: a linear model, steep and flat; a loss that grows; shared gradients.
 ### BEGIN HIDDEN TESTS
 @probe
 def fitted(X, y, W, b, steps, lr, old):
@@ -2816,39 +1619,6 @@ def fitted(X, y, W, b, steps, lr, old):
     return W.detach(), b.detach(), [float(loss) for loss in losses]
 
 
-def by_hand(X, y, W, b, steps, lr):
-    losses = []
-    for _ in range(steps):
-        error = X @ W + b - y
-        losses.append(float(np.mean(error.numpy() ** 2)))
-        slope = 2.0 * error / error.numel()
-        W, b = W - lr * X.T @ slope, b - lr * slope.sum(0)
-    return W, b, losses
-
-
-rng = check_rng()
-cases = []
-for n, d, k, steps, lr, old in ((9, 3, 2, 1, 0.1, False), (7, 2, 4, 6, 0.3, True), (12, 5, 1, 25, 0.05, True)):
-    given = [torch.tensor(rng.normal(size=size)) for size in ((n, d), (n, k), (d, k), (k,))]
-    cases.append((given, steps, lr, old))
-steep = [100.0 * torch.tensor(rng.normal(size=size)) for size in ((8, 3), (8, 2), (3, 2), (2,))]
-cases.append((steep, 4, 1e-5, False))  # gradients in the tens of thousands
-
-
-@probe
-def climbed(starts, steps, lr):
-    """Three parameters of which one is a transpose; the loss rises and is negative at first."""
-    W, s, T = (torch.tensor(start, dtype=torch.float32) for start in starts)
-    parameters = [W.T.requires_grad_(), s.requires_grad_(), T.requires_grad_()]
-
-    def loss_of():
-        return sum((one**2).sum() for one in parameters) - 50.0
-
-    with torch.enable_grad():  # afterwards it is as before, whatever the call does
-        gradient_descent(loss_of=loss_of, parameters=parameters, steps=steps, lr=lr)
-    return [one.detach().clone() for one in parameters]
-
-
 @probe
 def summed(starts, steps, lr):
     a, b = (torch.tensor(start).requires_grad_() for start in starts)
@@ -2856,94 +1626,51 @@ def summed(starts, steps, lr):
     def loss_of():
         return ((a + b) ** 2).sum()
 
-    with torch.enable_grad():  # afterwards it is as before, whatever the call does
+    with torch.enable_grad():
         gradient_descent(loss_of, [a, b], steps, lr)
-    return a.detach(), b.detach()
+    return torch.stack([a.detach(), b.detach()])
 
 
-starts = [rng.uniform(0.5, 1.5, size=shape) for shape in ((2, 3), (), (2, 1, 2))]
-for d, k, steps, lr, kind in (
-    (3, 3, 2, 0.1, "any"),
-    (33, 2, 33, 0.02, "any"),
-    (2, 17, np.int64(3), 1, "any"),
-    (2, 130, 2, 0.5, "above 0"),
-    (65, 5, 1, 0.01, "below 0"),
-    (1, 3, 2, 0.1, "all 0"),
-    (4, 1, 3, 0.1, "two equal rows"),
+def by_hand(X, y, W, b, steps, lr):
+    for _ in range(steps):
+        slope = 2.0 * (X @ W + b - y) / y.numel()
+        W, b = W - lr * X.T @ slope, b - lr * slope.sum(0)
+    return W, b
+
+
+rng, cases = check_rng(), {}
+for case, scale, steps, lr, old in (
+    ("one step", 1, 1, 0.1, False),
+    ("six steps, old gradients", 1, 6, 0.3, True),
+    ("gradients in the tens of thousands", 100, 4, 1e-5, False),
+    ("a rate so large that the loss grows", 1, 3, 5.0, False),
+    ("a rate so small that nothing seems to move", 1, 3, 1e-12, False),
 ):
-    given = [torch.tensor(rng.normal(size=size)) for size in ((7, d), (7, k), (d, k), (k,))]
-    if kind == "two equal rows":
-        given[2][1] = given[2][0]
-    elif kind != "any":
-        given[2] = given[2].abs() * {"above 0": 1, "below 0": -1, "all 0": 0}[kind]
-    cases.append((given, steps, lr, False))
+    given = [scale * torch.tensor(rng.normal(size=size)) for size in ((9, 3), (9, 2), (3, 2), (2,))]
+    cases[f"A linear model, {case}"] = (*given, steps, lr, old)
 with check("where it ends", points=1):
-    for given, steps, lr, old in cases:
-        W, b, _ = fitted(*given, steps, lr, old)
-        W_right, b_right, _ = by_hand(*given, steps, lr)
-        message = (
-            f"A linear model, W {tuple(W_right.shape)} and b, lr = {lr}, steps: {steps}. Each step "
-            "takes lr times their gradients from both, as large as they are, at the same point; "
-            "what lay in .grad has no part."
-        )
-        assert_close(W, W_right, message, name="W")
-        assert_close(b, b_right, message, name="b")
-    for lr, factor in ((1.25, -1.5), (1, -1.0), (0.25, 0.5), (0.0, 1.0)):
-        message = (
-            f"The sum of the squares of three parameters, less 50, float32, lr = {lr}, 5 steps: "
-            f"each step takes lr times 2 p from p, so it multiplies every number by {factor}, "
-            "whether the loss rises or falls, and whatever its sign."
-        )
-        for one, start in zip(climbed(starts, 5, lr), starts, strict=True):
-            right = torch.tensor(start.T if start.ndim == 2 else start).float() * factor**5
-            assert_close(one, right, message, name=f"the parameter of shape {tuple(right.shape)}")
-    twins = rng.normal(size=(2, 3))
-    message = (
-        "The loss is ((a + b) ** 2).sum(), 3 steps with lr = 0.1. Both gradients are 2 (a + b), and "
-        "a and b move by the same amount in each step. Check first: is a gradient changed in "
-        "place? What torch hands out for a and for b may be one and the same tensor."
-    )
-    for name, one, start in zip("ab", summed(twins, 3, 0.1), twins, strict=True):
-        right = torch.tensor(start - twins.sum(axis=0) * (1 - 0.6**3) / 2)  # a + b: times 0.6
-        assert_close(one, right, message, name=name)
+    for case, (*given, old) in cases.items():
+        message = f"{case}: each step takes lr times their gradients from W and b, as large as they are."
+        for name, after, right in zip("Wb", fitted(*given, old), by_hand(*given)):
+            assert_close(after, right, message, name=name)
+    start = rng.normal(size=(2, 3))
+    message = "Loss ((a + b) ** 2).sum(): a and b move alike. Check first: is a gradient changed in place?"
+    right = torch.tensor(start - start.sum(axis=0) * (1 - 0.6**3) / 2)  # a + b: times 0.6
+    assert_close(summed(start, 3, 0.1), right, message, name="a and b")
 with check("a loss a step: at the W and b where your own steps led", points=1):
-    for (X, y, W, b), steps, lr, old in cases:
-        losses = fitted(X, y, W, b, steps, lr, old)[2]
-        W_last, b_last, _ = fitted(X, y, W, b, steps - 1, lr, old)
-        first, last = (
-            float((X @ weight + bias - y).square().mean())
-            for weight, bias in ((W, b), (W_last, b_last))
-        )
-        message = f"A linear model, {steps} steps of {lr}: a loss a step, each from before it."
-        assert_equal(len(losses), int(steps), message, name="the number of losses")
-        assert_close(
-            losses[0], first, message, name="the first loss", against="at the W and b given"
-        )
-        assert_close(losses[-1], last, message, name="the last loss", against="after one step less")
-        moved = bool((fitted(X, y, W, b, steps, lr, old)[0] - W).abs().max() > 1e-4)
+    for case, (X, y, *start, steps, lr, old) in cases.items():
+        places = [start] + [fitted(X, y, *start, fewer, lr, old)[:2] for fewer in range(1, steps)]
+        before = np.array([float((X @ W + b - y).square().mean()) for W, b in places])
+        losses = np.array(fitted(X, y, *start, steps, lr, old)[2])
+        message = f"{case}, {steps} steps: a loss a step, each from before it."
+        assert_close(losses, before, message, name="the losses", against="from runs with fewer steps")
+        moved = steps != 6 or bool((places[1][0] - start[0]).abs().max() > 1e-4)
         assert_equal(moved, True, "The steps move W.", name="'W has moved, and holds no NaN'")
-    given, steps, _, _ = cases[1]
-    message = "A learning rate so small that nothing seems to move: still a loss for each step."
-    losses = fitted(*given, steps, 1e-12, False)[2]
-    assert_equal(len(losses), steps, message, name="the number of losses")
-    X, y, _, _ = given
-    places = [fitted(*given, before, 50.0, False)[:2] for before in range(steps)]
-    expected = [float((X @ weight + bias - y).square().mean()) for weight, bias in places]
-    message = "A rate so large that the loss grows: a loss for each step, each from before it."
-    losses = fitted(*given, steps, 50.0, False)[2]
-    assert_close(
-        np.array(losses),
-        np.array(expected),
-        message,
-        name="the list of losses",
-        against="from runs with fewer steps",
-    )
 checks_passed("gradient_descent")
 ### END HIDDEN TESTS
 
-
-# %% check="gradient_descent_tensors" points=1
-# Hidden checks of gradient_descent: the same tensors, floats, no step, further calls, small numbers.
+# %% check="gradient_descent_tensors" points=1 card=["They are changed **in place** and stay the tensors that they are, ready to be trained further", "a list of `steps` Python floats", "`steps = 0` gives `[]` and moves nothing"]
+# Hidden checks of gradient_descent: the same tensors, floats, no step, further calls, a loss of 0.
 ### SIDE CONDITION: counts once another check of gradient_descent passes.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -2955,35 +1682,21 @@ def kinds(start, steps):
         return (parameter**2).sum()
 
     with torch.enable_grad():  # afterwards it is as before, whatever the calls do
-        losses = gradient_descent(loss_of, parameters, steps, 0.1)
-        again = gradient_descent(loss_of, parameters, steps, 0.1)
+        first, then = (gradient_descent(loss_of, parameters, steps, 0.1) for _ in range(2))
         records = torch.is_grad_enabled()
     same = parameters[0] is parameter and parameter.is_leaf and parameter.requires_grad
-    return same, records, [type(loss).__name__ for loss in [*losses, *again]], parameter.detach()
+    return [same, records], [type(loss).__name__ for loss in [*first, *then]], parameter.detach()
 
 
 start = check_rng().normal(size=4)
-for steps in (0, 1, 5, 40):
-    same, records, names, after = kinds(start, steps)
-    message = f"{steps} steps, twice: a list of {steps} Python floats each time."
+for scale, steps in ((1, 0), (1, 1), (1, 5), (0, 3)):
+    facts, names, after = kinds(scale * start, steps)
+    message = f"From a start times {scale}, {steps} steps, twice: a list of {steps} Python floats each time."
     assert_equal(names, ["float"] * (2 * steps), message, name="the types of the losses")
-    message = "The list holds the same tensors as before, which still require a gradient."
-    assert_equal(same, True, message, name="'the same tensors, ready to be trained further'")
-    message = (
-        "After the call torch records gradients as it did before it (torch.is_grad_enabled()): the "
-        "caller may train the parameters further."
-    )
-    assert_equal(records, True, message, name="'gradients are recorded after the call'")
+    message = "The same tensors as before, which require a gradient; and torch records as before the call."
+    assert_equal(facts, [True, True], message, name="'the same tensors', 'gradients are recorded'")
     message = f"Twice {steps} steps on the sum of squares: each takes away a fifth."
-    assert_close(after, torch.tensor(start * 0.8 ** (2 * steps)), message, name="the parameter")
-for small in (1e-7, 0.0):
-    _, _, names, after = kinds(small * start, 3)
-    message = (
-        f"A start of numbers times {small:g}, twice 3 steps on the sum of squares: three losses "
-        "each time, and each step takes away a fifth, however small loss and gradient are."
-    )
-    assert_equal(names, ["float"] * 6, message, name="the types of the losses")
-    assert_close(after, torch.tensor(small * start * 0.8**6), message, name="the parameter")
+    assert_close(after, torch.tensor(scale * start * 0.8 ** (2 * steps)), message, name="the parameter")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -3334,7 +2047,7 @@ def attention_heatmap(weights, query_words, key_words, ax=None):
     ### END SOLUTION
 
 
-# %% check="attention_heatmap" points=4
+# %% check="attention_heatmap" points=4 card=["one row a query, the first on top; one column a key, the first at the left. Its colours are linear from 0 to 1", "In the middle of each row and each column a tick carries its word", "The labels of the axes are exactly `query` (for the rows) and `key` (for the columns)", "the axes to draw on; then no figure is opened", "return the matplotlib `Axes`"]
 @probe
 def drawn(weights, query_words, key_words, given):
     """What is on the axes, as plain data: rows from the top, columns from the left."""
@@ -3346,33 +2059,7 @@ def drawn(weights, query_words, key_words, given):
         opened = set(plt.get_fignums())
         axes = attention_heatmap(weights, query_words, key_words, **({"ax": ax} if given else {}))
         figures = len(set(plt.get_fignums()) - opened)
-        if not isinstance(axes, plt.Axes):
-            return {"returned": type(axes).__name__}
-        axes.figure.draw_without_rendering()
-        maps = [one for one in (*axes.images, *axes.collections) if one.get_array() is not None]
-        place = {"on ax": axes is ax, "opened": figures, "new": axes.figure is not ax.figure}
-        seen = {"returned": "Axes", "maps": len(maps), "place": place}
-        seen["labels"] = [axes.get_ylabel(), axes.get_xlabel()]
-        for one in maps[:1]:
-            numbers = np.ma.filled(np.ma.asarray(one.get_array()).astype(float), np.nan)
-            if hasattr(one, "get_extent"):
-                left, right, *ends = one.get_extent()
-                across = np.linspace(left, right, numbers.shape[1] + 1)
-                down = np.linspace(*ends[:: -1 if one.origin == "upper" else 1], len(numbers) + 1)
-            else:
-                across, down = one.get_coordinates()[0, :, 0], one.get_coordinates()[:, 0, 1]
-            for name, edges, axis in (("rows", down, axes.yaxis), ("columns", across, axes.xaxis)):
-                middles, (first, last) = (edges[1:] + edges[:-1]) / 2, axis.get_view_interval()
-                order = np.argsort(middles if (last > first) == (name == "columns") else -middles)
-                numbers = numbers[order] if name == "rows" else numbers[:, order]
-                labels = [*axis.get_majorticklabels(), *axis.get_minorticklabels()]
-                ticks = [(one.get_position()[name == "rows"], one.get_text()) for one in labels]
-                near = 0.05 * abs(edges[1] - edges[0])
-                words = [[word for at, word in ticks if abs(at - m) < near] for m in middles[order]]
-                seen[name] = ["".join(dict.fromkeys(one)) for one in words]
-            seen["numbers"] = numbers
-            seen["colours"] = np.array([float(one.norm(x)) for x in (0, 0.25, 0.5, 1)])
-        return seen
+        return {**drawn_map(axes), "on ax": axes is ax, "opened": figures}
     finally:
         for number in set(plt.get_fignums()) - before:
             plt.close(number)
@@ -3384,174 +2071,106 @@ seen = drawn(weights, query_words, key_words, given=False)
 assert_equal(seen["returned"], "Axes", "A matplotlib Axes comes back.", name="what comes back")
 assert_equal(seen["maps"], 1, "One mesh or image should hold the numbers.", name="how many do")
 with check("the numbers, first query on top, first key at the left", points=1.25):
-    message = (
-        "Three queries, four keys: the numbers, from top to bottom and from left to right, should be "
-        "those of weights. Check first: which row is on top, and are rows and columns exchanged?"
-    )
+    message = "The numbers of weights, read from the top and from the left. Check first: which row is on top?"
     assert_close(seen["numbers"], weights, message, name="the numbers")
 with check("each row and each column has its word", points=1):
-    message = (
-        "A tick in the middle of each row and column should carry its word. Check first: are there "
-        "as many ticks as words, and do they stand in the middle of the cells?"
-    )
+    message = "A tick in the middle of each row and column carries its word. Check first: is it in the middle?"
     upside_down = seen["numbers"].shape == (3, 4) and abs(seen["numbers"][::-1] - weights).max() < 0.01
-    seen["rows"] = seen["rows"][:: -1 if upside_down else 1]  # that is told above
-    words = [seen["rows"], seen["columns"]]
+    words = [seen["rows"][:: -1 if upside_down else 1], seen["columns"]]  # that is told above
     assert_equal(words, [query_words, key_words], message, name="the words of rows and columns")
 with check("the labels query and key", points=0.5):
     message = "The rows' axis should have the label query, the columns' axis the label key."
     assert_equal(seen["labels"], ["query", "key"], message, name="the labels of rows and columns")
 with check("colours from 0 to 1", points=0.75):
-    message = (
-        "The colours should be linear from 0 to 1: the weights 0, 0.25, 0.5 and 1 stand at 0, 0.25, "
-        "0.5 and 1 of the colour map. Check first: what is the range where you name none?"
-    )
-    expected = np.array([0, 0.25, 0.5, 1])
-    assert_close(seen["colours"], expected, message, name="where these weights stand")
+    message = "The weights 0, 0.25, 0.5 and 1 stand at 0, 0.25, 0.5 and 1 of the colour map."
+    assert_close(seen["colours"], np.array([0, 0.25, 0.5, 1]), message, name="where these weights stand")
 with check("on the axes that are given", points=0.5):
     found = drawn(weights, query_words, key_words, given=True)
     message = "With ax the map should be on ax, which comes back, and no figure be opened."
-    where = [found["place"]["on ax"], found["maps"], found["place"]["opened"]]
+    where = [found["on ax"], found["maps"], found["opened"]]
     assert_equal(where, [True, 1, 0], message, name="ax comes back, maps on it, figures opened")
 checks_passed("attention_heatmap")
 
-# %% check="attention_heatmap_maps" points=3
+# %% check="attention_heatmap_maps" points=3 card=["One mesh or image holds the numbers, unrounded", "a NumPy array or a torch tensor, also one that requires a gradient", "also where words repeat", "Its colours are linear from 0 to 1 whatever the weights are", "`None`: the axes of a new pyplot figure"]
 # Hidden checks of attention_heatmap: tensors, words that repeat, one row, a figure of its own.
 ### BEGIN HIDDEN TESTS
 @probe
-def drawn(weights, query_words, key_words, given):
-    """What is on the axes, as plain data: rows from the top, columns from the left."""
+def drawn(weights, query_words, key_words, given=True, with_gradient=False):
     import matplotlib.pyplot as plt
 
     before = set(plt.get_fignums())
     try:
         ax = plt.subplots(1, 2)[1][0]  # the other one is the current axes
         opened = set(plt.get_fignums())
+        weights = weights.clone().requires_grad_() if with_gradient else weights
         axes = attention_heatmap(weights, query_words, key_words, **({"ax": ax} if given else {}))
-        figures = len(set(plt.get_fignums()) - opened)
-        if not isinstance(axes, plt.Axes):
-            return {"returned": type(axes).__name__}
-        axes.figure.draw_without_rendering()
-        maps = [one for one in (*axes.images, *axes.collections) if one.get_array() is not None]
-        place = {"on ax": axes is ax, "opened": figures, "new": axes.figure is not ax.figure}
-        seen = {"returned": "Axes", "maps": len(maps), "place": place}
-        seen["labels"] = [axes.get_ylabel(), axes.get_xlabel()]
-        for one in maps[:1]:
-            numbers = np.ma.filled(np.ma.asarray(one.get_array()).astype(float), np.nan)
-            if hasattr(one, "get_extent"):
-                left, right, *ends = one.get_extent()
-                across = np.linspace(left, right, numbers.shape[1] + 1)
-                down = np.linspace(*ends[:: -1 if one.origin == "upper" else 1], len(numbers) + 1)
-            else:
-                across, down = one.get_coordinates()[0, :, 0], one.get_coordinates()[:, 0, 1]
-            for name, edges, axis in (("rows", down, axes.yaxis), ("columns", across, axes.xaxis)):
-                middles, (first, last) = (edges[1:] + edges[:-1]) / 2, axis.get_view_interval()
-                order = np.argsort(middles if (last > first) == (name == "columns") else -middles)
-                numbers = numbers[order] if name == "rows" else numbers[:, order]
-                labels = [*axis.get_majorticklabels(), *axis.get_minorticklabels()]
-                ticks = [(one.get_position()[name == "rows"], one.get_text()) for one in labels]
-                near = 0.05 * abs(edges[1] - edges[0])
-                words = [[word for at, word in ticks if abs(at - m) < near] for m in middles[order]]
-                seen[name] = ["".join(dict.fromkeys(one)) for one in words]
-            seen["numbers"] = numbers
-            seen["colours"] = np.array([float(one.norm(x)) for x in (0, 0.25, 0.5, 1)])
-        return seen
+        new = [axes.figure is not ax.figure, len(set(plt.get_fignums()) - opened)]
+        return {**drawn_map(axes), "new": new}
     finally:
         for number in set(plt.get_fignums()) - before:
             plt.close(number)
 
 
-@probe
-def maps_with_gradient(weights, query_words, key_words):
-    """The numbers of each mesh or image, sorted."""
-    import matplotlib.pyplot as plt
-
-    ax = plt.subplots()[1]
-    try:
-        attention_heatmap(weights.clone().requires_grad_(), query_words, key_words, ax=ax)
-        maps = [one.get_array() for one in (*ax.images, *ax.collections)]
-        return [np.sort(np.asarray(one, dtype=float), axis=None) for one in maps if one is not None]
-    finally:
-        plt.close(ax.figure)
-
-
-def rows_in_order(seen, weights):
-    """The map with the first query on top, also where it is drawn the other way round."""
-    numbers = seen["numbers"]
-    upside_down = numbers.shape == weights.shape and abs(numbers[::-1] - weights).max() < 0.01
-    return numbers[:: -1 if upside_down else 1], seen["rows"][:: -1 if upside_down else 1]
+def sorted_numbers(seen):  # which row is on top is told elsewhere
+    return np.sort(seen["numbers"], axis=None)
 
 
 rng = check_rng()
 words = ["le", "chat", "noir", "dort"], ["the", "cat", "is", "the", "cat"]
 weights = rng.dirichlet(np.ones(5), size=4)
+in_order = np.sort(weights, axis=None)
 with check("unrounded numbers, of a tensor too", points=0.75):
     for kind, given in (("NumPy array", weights), ("torch tensor", torch.tensor(weights))):
-        numbers, _ = rows_in_order(drawn(given, *words, given=True), weights)
         message = f"weights as a {kind}: the map should hold its numbers with all their digits."
-        assert_close(numbers, weights, message, name="the numbers")
+        assert_close(sorted_numbers(drawn(given, *words)), in_order, message, name="the numbers, sorted")
 with check("a tensor that requires a gradient", points=0.5):
-
-    found = maps_with_gradient(torch.tensor(weights), *words)
-    message = "weights may require a gradient, as a model's own do: one map should be on ax."
-    assert_equal(len(found), 1, message, name="how many maps are on ax")
-    message = "weights that require a gradient: the map should hold its numbers."
-    assert_close(found[0], np.sort(weights, axis=None), message, name="its numbers, sorted")
+    seen = drawn(torch.tensor(weights), *words, with_gradient=True)
+    message = "weights may require a gradient, as a model's own do: the map holds its numbers."
+    assert_close(sorted_numbers(seen), in_order, message, name="its numbers, sorted")
 with check("words that repeat", points=0.5):
-    seen = drawn(weights, *words, given=True)
     message = "Two words stand twice among the keys: each column still has a tick with its word."
-    assert_equal(seen["columns"], words[1], message, name="the words of the columns")
+    assert_equal(drawn(weights, *words)["columns"], words[1], message, name="the words of the columns")
 with check("the colours of another map are the same", points=0.5):
-    even = drawn(np.full((4, 5), 0.2), *words, given=True)["colours"]
-    expected = np.array([0, 0.25, 0.5, 1])
+    even = drawn(np.full((4, 5), 0.2), *words)["colours"]
     message = "All weights are 0.2: still the colours should be linear from 0 to 1."
-    assert_close(even, expected, message, name="where 0, 0.25, 0.5 and 1 stand")
+    assert_close(even, np.array([0, 0.25, 0.5, 1]), message, name="where 0, 0.25, 0.5 and 1 stand")
 with check("a row or a column alone: its words", points=0.25):
     for n_q, n_k in ((1, 5), (4, 1)):
-        some = words[0][:n_q], words[1][:n_k]
-        seen = drawn(weights[:n_q, :n_k], *some, given=True)
-        _, rows = rows_in_order(seen, weights[:n_q, :n_k])
+        seen = drawn(weights[:n_q, :n_k], words[0][:n_q], words[1][:n_k])
         message = f"weights of shape {(n_q, n_k)}: a tick with its word for each row and column."
-        found = [rows, seen["columns"]]
-        assert_equal(found, list(some), message, name="the words of rows and columns")
+        found = [sorted(seen["rows"]), seen["columns"]]
+        assert_equal(found, [sorted(words[0][:n_q]), words[1][:n_k]], message, name="the words")
 with check("without ax: a new figure", points=0.5):
-    place = drawn(weights, *words, given=False)["place"]
     message = (
         "Without ax the map should have a new pyplot figure, also where another figure is open. Check "
         "first: plt.gca and plt.imshow take the axes that were used last."
     )
-    assert_equal([place["new"], place["opened"]], [True, 1], message, name="new, and how many")
+    assert_equal(drawn(weights, *words, given=False)["new"], [True, 1], message, name="new, and how many")
 checks_passed("attention_heatmap")
 ### END HIDDEN TESTS
 
-# %% check="attention_heatmap_misuse" points=1
+# %% check="attention_heatmap_misuse" points=1 card=["Words that do not fit their axis in number are a `ValueError`", "it is not changed"]
 # Hidden checks of attention_heatmap: too many or too few words, and weights that stay as they are.
 ### SIDE CONDITION: counts once another check of attention_heatmap passes.
 ### BEGIN HIDDEN TESTS
 @probe
-def weights_after_or_refused(weights, query_words, key_words):
+def weights_after(weights, query_words, key_words):
     import matplotlib.pyplot as plt
 
     ax = plt.subplots()[1]
     try:
         attention_heatmap(weights, query_words, key_words, ax=ax)
-    except ValueError:
-        return "refused"
     finally:
         plt.close(ax.figure)
-    return weights
+    return weights, query_words, key_words
 
 
-weights = check_rng().dirichlet(np.ones(4), size=3)
-for more, what in ((weights, "an array"), (torch.tensor(weights), "a tensor")):
-    after = weights_after_or_refused(more + 0, ["le", "chat", "dort"], ["the", "black", "cat", "is"])
-    message = f"weights, {what}, should be as before the call."
-    assert_equal(after, more, message, name="weights after the call")
-words = ["the", "black", "cat", "is", "sleeping"]
+weights, words = check_rng().dirichlet(np.ones(4), size=3), ["the", "black", "cat", "is", "sleeping"]
+for given in (weights, torch.tensor(weights)):
+    assert_unchanged(weights_after, weights=given, query_words=words[:3], key_words=words[:4])
 for n_q, n_k in ((2, 4), (4, 4), (3, 3), (3, 5), (4, 3)):
-    found = weights_after_or_refused(weights, words[:n_q], words[:n_k])
-    message = f"weights (3, 4), {n_q} query_words and {n_k} key_words: a ValueError should come."
-    assert_equal(str(found) == "refused", True, message, name="'a ValueError came'")
+    case = f"weights (3, 4), {n_q} query_words and {n_k} key_words"
+    assert_refused(weights_after, {case: (weights, words[:n_q], words[:n_k])})
 ### END HIDDEN TESTS
 
 # %% [markdown]
