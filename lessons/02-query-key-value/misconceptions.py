@@ -315,13 +315,6 @@ with exercise("similarity_scores"):
     )
 
     wrong(
-        "a_list_of_array_scalars",
-        "return [np.dot(query, key) for key in keys]",
-        "You return a Python list. A NumPy array is asked for.",
-        seen="a trial with typical wrong answers",
-    )
-
-    wrong(
         "keys_not_turned_over",
         "return 1.0 * np.dot(query, keys)",
         "A product of query and keys pairs the last axis of the query with the last but one of "
@@ -346,49 +339,11 @@ with exercise("similarity_scores"):
     )
 
     wrong(
-        "vdot",
-        "return np.array([1.0 * np.vdot(query, key) for key in keys])",
-        "Your code serves one query. With batch axes the features of query and keys no longer "
-        "meet: a matrix product, for one, takes the wrong axis of the query for them. Leading "
-        "axes of query and keys must broadcast.",
-        seen="a trial with typical wrong answers",
-    )
-
-    wrong(
-        "cosine_with_epsilon",
-        """
-            query = query / (np.linalg.norm(query, axis=-1, keepdims=True) + 1e-8)
-            keys = keys / (np.linalg.norm(keys, axis=-1, keepdims=True) + 1e-8)
-            return (keys @ query[..., None])[..., 0]
-        """,
-        "Your scores are cosines: both lengths are divided away. The plain dot product is asked "
-        "for, in which a long key is loud and a long query is decided.",
-        seen="a trial with typical wrong answers",
-    )
-
-    wrong(
         "negative_squared_distance",
         "return -((query[..., None, :] - keys) ** 2).sum(axis=-1) * 1.0",
         "Your score is minus the squared distance of query and key. The dot product is asked for: "
         "multiply feature by feature and add up.",
         seen="a trial with typical wrong answers",
-    )
-
-    wrong(
-        "blocks_of_keys",
-        {
-            "return (keys @ column)[..., 0]": """
-                scores = (keys @ column)[..., 0]
-                n = scores.shape[-1]
-                if n > 8:
-                    scores[..., n - n % 8 :] = 0
-                return scores
-            """,
-        },
-        "Of many keys some have a score of 0 that is not theirs, as when the keys are worked "
-        "through in blocks of one length and those behind the last whole block are left out. "
-        "Every key has its score.",
-        seen="answers written blind",
     )
 
     wrong(
@@ -413,19 +368,6 @@ with exercise("similarity_scores"):
     )
 
     wrong(
-        "sums_over_queries_of_full_batch_axes",
-        """
-            if query.ndim == keys.ndim == 3:
-                return np.einsum("aid,bnd->abn", query, keys)
-            return (keys @ query[..., None])[..., 0]
-        """,
-        "Where a query has one batch axis more than the keys, and shares a longer one with them, "
-        "your scores are sums over several queries, as when a pairing for a batch axis of length 1 "
-        "is used there, too. Axes of equal length go together: query [i, j] meets keys [j].",
-        seen="answers written blind",
-    )
-
-    wrong(
         "scores_in_the_dtype_of_the_keys",
         "return np.sum(query[..., None, :] * keys, axis=-1).astype(keys.dtype)",
         "Your scores come out in the dtype of the keys, as when the array that collects them is "
@@ -433,21 +375,6 @@ with exercise("similarity_scores"):
         "keys digits are lost. The wider type of the two decides.",
         seen="answers written blind",
     )
-
-    wrong(
-        "scores_equal_first_axes_matched",
-        """
-            query, keys = query * 1.0, keys * 1.0
-            if query.ndim == keys.ndim == 3 and len(query) == len(keys):
-                return query @ keys.swapaxes(-1, -2)
-            return (keys @ query[..., None])[..., 0]
-        """,
-        "Where query and keys have three axes each, and first axes of one length, your scores are "
-        "those of query[i] with keys[i], as for a query (batch, n_q, d). The card says (..., d): "
-        "leading axes are matched from the right, so query [i, j] meets keys [j].",
-        seen="answers written blind",
-    )
-
 
 with exercise("softmax"):
     wrong(
@@ -856,31 +783,6 @@ with exercise("softmax", base=SHORT_SOFTMAX):
         "weights must be floating.",
     )
 
-    wrong(
-        "single_score_has_all_the_weight",
-        {"m = x.max": "if x.shape[axis] == 1:\n    return np.ones(x.shape)\nm = x.max"},
-        "A single score of -inf, along an axis of length 1, gets a weight above 0, as when a score "
-        "that is alone gets all the weight. The weight of -inf is 0: this row is all -inf.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "logarithm_added_to_the_largest",
-        {
-            "e = np.exp(x - np.where(np.isneginf(m), 0, m))": """
-                m = np.where(np.isneginf(m), 0, m).astype(np.result_type(x, np.float32))
-                e = np.exp(x - m)
-            """,
-            "return e / np.where(s == 0, 1, s)":
-                "return np.exp(x - (m + np.log(np.where(s == 0, 1, s))))",
-        },
-        "From large float32 scores your weights are right to three digits or so, as when the "
-        "logarithm of the sum is added to the largest score, which has no digits left for it. "
-        "Take the largest score away first, and then work with small numbers.",
-        seen="answers written blind",
-    )
-
-
 # Not right itself: a row that is -inf everywhere becomes NaN, as in the answers below.
 PLAIN_SOFTMAX = """
 def softmax(x, axis=-1):
@@ -1081,40 +983,6 @@ with exercise("softmax", base=PLAIN_SOFTMAX):
     )
 
     wrong(
-        "filled_through_a_copy",
-        """
-            x = x * 1.0 if axis in (-1, x.ndim - 1) else np.array(np.moveaxis(x, axis, -1) * 1.0, order="C")
-            weights = np.zeros_like(x)
-            rows = weights.reshape(-1, x.shape[-1])
-            for row, given in zip(rows, x.reshape(rows.shape)):
-                if given.max() > -np.inf:
-                    row[:] = np.exp(given - given.max())
-                    row /= row.sum()
-            return np.moveaxis(weights, -1, axis)
-        """,
-        "The weights of x.T come out as 0, as when they are written into a reshaped array: where "
-        "the numbers do not lie in memory row by row, reshape makes a copy, and the array itself "
-        "stays as it was.",
-    )
-
-    wrong(
-        "sum_of_whole_blocks",
-        {
-            "e = np.exp(x - x.max(axis=axis, keepdims=True))": """
-                largest = x.max(axis=axis, keepdims=True)
-                e = np.exp(x - np.where(np.isneginf(largest), 0, largest))
-                n = x.shape[axis]
-                if n > 8:
-                    np.moveaxis(e, axis, -1)[..., n - n % 8 :] = 0
-            """,
-            "e / e.sum(axis=axis, keepdims=True)":
-                "e / np.maximum(e.sum(axis=axis, keepdims=True), 1e-300)",
-        },
-        "In a long row some weights are not those that the scores give, as when the row is worked "
-        "through in blocks of one length and what lies behind the last whole block is left out.",
-    )
-
-    wrong(
         "exponents_bounded_below",
         {
             "e = np.exp(x - x.max(axis=axis, keepdims=True))": """
@@ -1280,20 +1148,6 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
         "At a small temperature your weights are NaN, as when exponentials, or weights, are raised "
         "to the power 1/T and normalised afterwards: in theory that is the same, but the powers "
         "overflow or vanish. Divide the scores.",
-    )
-
-    wrong(
-        "power_of_the_weights_shifted",
-        {
-            "weights = softmax(similarity_scores(query, keys) / temperature)": """
-                weights = softmax(similarity_scores(query, keys))
-                weights = (weights / weights.max(axis=-1, keepdims=True)) ** (1 / temperature)
-                weights = weights / weights.sum(axis=-1, keepdims=True)
-            """,
-        },
-        "Your weights are made of those at the temperature 1, by the power 1/T, for one. A weight "
-        "that vanished there then stays 0, however hot it is. Divide the scores.",
-        seen="answers written blind",
     )
 
     wrong(
@@ -1734,22 +1588,6 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
     )
 
     wrong(
-        "answer_squeezed_beside_batches_of_values",
-        """
-            if temperature <= 0:
-                raise ValueError
-            weights = softmax(similarity_scores(query, keys) / temperature)
-            if values.ndim == 2:
-                return weights @ values, weights
-            return (weights[..., None, :] @ values).squeeze(), weights
-        """,
-        "Where the values have leading axes, an axis of length 1 is gone from your answer, as when "
-        "squeeze is not told which axis. An axis that the arguments came with stays; only one that "
-        "you inserted is taken away.",
-        seen="answers written blind",
-    )
-
-    wrong(
         "answer_in_precision_of_values",
         {
             "return (weights[..., None, :] @ values)[..., 0, :], weights": """
@@ -1759,50 +1597,6 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
         },
         "Where the values are float32 your answer is, too, though query or keys are float64. "
         "Weights and values both count: the answer is as precise as the most precise of all three.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "even_weights_when_hot",
-        {
-            "return (": """
-                if temperature > 1e7:
-                    weights = np.full_like(weights, 1 / weights.shape[-1])
-                return (
-            """,
-        },
-        "At a very high temperature your weights are even whatever the scores are. Scores that are "
-        "as large as the temperature still differ after they are divided by it.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "one_key_alone_when_cold",
-        {
-            "return (": """
-                if temperature < 1e-6:
-                    weights = np.eye(weights.shape[-1])[weights.argmax(axis=-1)]
-                return (
-            """,
-        },
-        "At a very low temperature one key has all the weight in yours, also where another key has "
-        "the same score, as when the first of the largest is looked for. Keys with equal scores "
-        "have equal weights at every temperature.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "axes_before_the_matrix_of_values",
-        {
-            "return (weights[..., None, :] @ values)[..., 0, :], weights": """
-                if values.ndim > 2:
-                    for _ in range(weights.ndim + 1 - values.ndim):
-                        values = values[..., None, :, :]
-                return (weights[..., None] * values).sum(axis=-2), weights
-            """,
-        },
-        "Values with a batch axis, but fewer of them than the weights, do not meet the weights of "
-        "their batch, as when the missing axes are put behind the others. Missing axes come first.",
         seen="answers written blind",
     )
 
@@ -1956,21 +1750,6 @@ with exercise("mended_look_up"):
         {"scores = sim": "queries /= temperature\nscores = sim", "scores / temperature": "scores"},
         "Queries are other ones after the call, or the call stops where they hold whole numbers, "
         "as when they are divided in place. Arguments are not changed.",
-        seen="answers written blind",
-    )
-    wrong(
-        "look_up_penalty_before_temperature",
-        """
-        batch = len(queries)
-        scores = np.einsum("bqd,ckd->bqck", queries, keys)
-        scores = scores - 100.0 * (1 - np.eye(batch))[:, None, :, None]
-        shares = softmax(scores.reshape(*scores.shape[:2], -1) / temperature).reshape(scores.shape)
-        weights = shares[range(batch), :, range(batch)]
-        return weights @ values, weights
-        """,
-        "At a high temperature the weights of a query sum to less than 1, as when keys of other "
-        "sentences take a share. Check first: a penalty for these that is subtracted before the "
-        "division by the temperature is divided, too.",
         seen="answers written blind",
     )
 

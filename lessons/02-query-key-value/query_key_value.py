@@ -18,6 +18,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from lesson_kit.batteries import (
+    assert_as_floats,
+    assert_as_reference,
+    assert_each_alone,
+    assert_refused,
+    assert_unchanged,
+)
 from lesson_kit.checks import (
     assert_close,
     assert_equal,
@@ -203,254 +210,113 @@ def similarity_scores(query, keys):
     ### END SOLUTION
 
 
-# %% check="similarity_scores" points=3.25
+# %% check="similarity_scores" points=3.25 card=["The score of one query against each of $n$ keys", "No scale and no normalisation: the plain dot product", "broadcast against each other, in both directions", "of integers the scores may stay integers", "Whole numbers"]
 rng = check_rng()
 query, keys = rng.normal(size=5), rng.normal(size=(4, 5))
-four_scores = similarity_scores(query.copy(), keys.copy())
-with check("one score for each key", points=0.25, side=True):
-    message = "One query, four keys: four scores, of shape (4,)."
-    assert_equal(np.shape(four_scores), (4,), message, name="the shape")
-    one_score = similarity_scores(query.copy(), keys[:1].copy())
-    message = "One query, one key: one score, of shape (1,)."
-    assert_equal(np.shape(one_score), (1,), message, name="the shape")
-with check("query times 3, keys times 2: scores times 6", points=0.25, side=True):
-    assert_close(
-        similarity_scores(3 * query, 2 * keys),
-        6 * np.asarray(four_scores),
-        "A query times 3 and keys times 2 have to give your own scores of before, times 6. Check "
-        "first: a cosine divides by the lengths, and a distance follows them in another way.",
-        against="from your own scores, times 6",
-    )
-
 two_keys = np.array([[3.0, 0.0, 1.0], [1.0, 2.0, 4.0]])
-with check("by hand", points=0.5):
-    assert_close(
-        similarity_scores(np.array([2.0, 0.5, -1.0]), two_keys.copy()),
-        np.array([5.0, -1.0]),
-        "By hand: 2*3 + 0.5*0 - 1*1 = 5 and 2*1 + 0.5*2 - 1*4 = -1. Multiply, then sum over d.",
-    )
-expected = F.linear(torch.tensor(query), torch.tensor(keys)).numpy()
-with check("as torch", points=0.75):
-    message = (
-        "One query (5,), four keys (4, 5): a plain dot product for each key, as torch's linear."
-    )
-    assert_close(four_scores, expected, message)
-
 three_queries = np.array([[2.0, 0.5, -1.0], [1.0, 0.0, 0.0], [0.0, 0.0, 2.0]])
+texts = np.stack([two_keys, -two_keys, two_keys[::-1] - 1, two_keys + 1])
+
+def by_hand(query, keys, scores, message):
+    assert_close(np.multiply(1.0, similarity_scores(query, keys)), np.array(scores), message)
+
+with check("one score for each key", points=0.25, side=True):
+    shapes = [np.shape(similarity_scores(query, some)) for some in (keys, keys[:1])]
+    assert_equal(shapes, [(4,), (1,)], "One query, four keys; and one key.", name="the shapes")
+with check("by hand", points=1):
+    message = "2*3 + 0.5*0 - 1*1 = 5 and 2*1 + 0.5*2 - 1*4 = -1. Multiply, then sum over d."
+    found = similarity_scores(three_queries[0].copy(), two_keys.copy())
+    assert_close(found, np.array([5.0, -1.0]), message)
+with check("as torch", points=0.75):
+    message = "One query (5,), four keys (4, 5): a plain dot product for each, as torch's linear."
+    expected = F.linear(torch.tensor(query), torch.tensor(keys)).numpy()
+    assert_close(similarity_scores(query, keys), expected, message)
 with check("three queries", points=0.25):
-    assert_close(
-        similarity_scores(three_queries.copy(), two_keys.copy()),
-        np.array([[5.0, -1.0], [3.0, 1.0], [2.0, 8.0]]),
-        "Three queries at once: (3, d) and (n, d) give (3, n), one row of scores for each query.",
-    )
+    message = "Three queries (3, d), keys (n, d): (3, n), one row of scores for each query."
+    scores = [[5.0, -1.0], [3.0, 1.0], [2.0, 8.0]]
+    assert_close(similarity_scores(three_queries.copy(), two_keys.copy()), np.array(scores), message)
+with check("a batch of two", points=0.25):
+    message = "Query (2, d), keys (2, n, d): (2, n). Each query meets the keys of its own batch."
+    found = similarity_scores(three_queries[:2].copy(), texts[[0, 2]])
+    assert_close(found, np.array([[5.0, -1.0], [0.0, 2.0]]), message)
 with check("batch axes that broadcast: each as alone", points=0.25):
-    # Three queries (3, 1, d) against four texts of two keys (4, n, d), and one query for all four.
-    texts = np.stack([two_keys, -two_keys, two_keys[::-1] - 1, two_keys + 1])
-    pairs = [[(one.copy(), text.copy()) for text in texts] for one in three_queries]
-    alone = [[similarity_scores(*pair) for pair in row] for row in pairs]
-    expected = np.array([[np.asarray(scores) for scores in row] for row in alone])
-    message = "Three queries and four texts: the scores are not all one number, and none is NaN."
-    assert_equal(bool(np.ptp(expected) > 1e-3), True, message)
-    message = (
-        "Batch axes broadcast: (3, 1, d) and (4, n, d) give (3, 4, n), each row as your function "
-        "gives it for this query and this text alone."
-    )
-    found = similarity_scores(three_queries[:, None].copy(), texts.copy())
-    assert_close(found, expected, message, against="for the pairs one by one")
-    message = (
-        "One query (d,) against keys (4, n, d) gives (4, n), each row as your function gives it "
-        "for this text alone."
-    )
-    found = similarity_scores(three_queries[0].copy(), texts.copy())
-    assert_close(found, expected[0], message, against="for the texts one by one")
-with check("a batch of two", points=0.5):
-    assert_close(
-        similarity_scores(three_queries[:2].copy(), np.stack([two_keys, two_keys[::-1] - 1])),
-        np.array([[5.0, -1.0], [0.0, 2.0]]),
-        "A batch of two: query (2, d) and keys (2, n, d) give (2, n). Each query meets the keys of its "
-        "own batch.",
-    )
+    cases = [(three_queries[:, None], texts), (three_queries[0], texts)]
+    assert_each_alone(similarity_scores, cases, own_axes=(1, 2))
 with check("whole numbers in query and keys, or in one of them", points=0.5):
-    whole = similarity_scores(np.array([2, -1]), np.array([[3, 1], [0, 4], [1, 1]]))
-    message = "Whole numbers are valid: the scores by hand are 5, -4 and 1."
-    assert_close(np.asarray(whole) * 1.0, np.array([5.0, -4.0, 1.0]), message)
-    assert_close(
-        similarity_scores(np.array([2, -1]), np.array([[0.5, 0.25], [1.5, 0.0]])),
-        np.array([0.75, 3.0]),
-        "A query (2, -1) of whole numbers and keys that are none: the scores by hand are 0.75 and "
-        "3, and no score is rounded.",
-    )
-    assert_close(
-        similarity_scores(np.array([0.5, 1.5]), np.array([[2, -1], [1, 1]])),
-        np.array([-0.5, 2.0]),
-        "A query (0.5, 1.5) and keys (2, -1) and (1, 1) of whole numbers: the scores by hand are "
-        "-0.5 and 2, and neither the query nor a score is rounded.",
-    )
+    whole, halves, message = np.array([2, -1]), np.array([0.5, 1.5]), "No number is rounded."
+    by_hand(whole, np.array([[3, 1], [0, 4]]), [5.0, -4.0], "Whole numbers are valid.")
+    by_hand(whole, np.array([halves, -halves]), [-0.5, 0.5], f"Query (2, -1): {message}")
+    by_hand(halves, np.array([whole, -whole]), [-0.5, 0.5], f"Keys (2, -1) and (-2, 1): {message}")
 checks_passed("similarity_scores")
 
-# %% check="similarity_scores_batches" points=2
-# Hidden checks of similarity_scores: many sizes; batch axes in query, in keys, in both.
+
+# %% check="similarity_scores_batches" points=2 card=["means any number of leading **batch axes**, also none", "broadcast against each other, in both directions"]
+# Hidden checks of similarity_scores: other sizes; batch axes in query, in keys, in both.
 ### BEGIN HIDDEN TESTS
-@probe
-def scores_of_transposes(query, keys):
-    return similarity_scores(query.T, np.swapaxes(keys, -1, -2))
-
-
 rng = check_rng()
 
+def compare(query_batch, keys_batch):
+    query, keys = rng.normal(size=(*query_batch, 5)), rng.normal(size=(*keys_batch, 4, 5))
+    assert_each_alone(similarity_scores, [(query, keys)], own_axes=(1, 2))
 
-def compare(query, keys):
-    """The scores of many pairs with your own for each pair."""
-    shape = np.broadcast_shapes(query.shape[:-1], keys.shape[:-2])
-    queries = np.broadcast_to(query, (*shape, query.shape[-1]))
-    all_keys = np.broadcast_to(keys, (*shape, *keys.shape[-2:]))
-    n = keys.shape[-2]
-    expected, known = np.empty((*shape, n)), {}
-    for at in np.ndindex(*shape):  # pairs that repeat are not asked for again
-        pair = queries[at].tobytes(), all_keys[at].tobytes()
-        if pair not in known:
-            known[pair] = np.asarray(similarity_scores(queries[at].copy(), all_keys[at].copy()))
-            message = "One query, n keys of one text: n scores."
-            assert_equal(known[pair].shape, (n,), message, name="the shape")
-        expected[at] = known[pair]
-    message = (
-        f"query {query.shape}, keys {keys.shape}: the leading axes broadcast, from the right, to "
-        f"scores {expected.shape}. Each row of scores has to be as your function gives it for its "
-        "query and keys alone."
-    )
-    found = similarity_scores(query.copy(), keys.copy())
-    assert_close(found, expected, message, against="for the pairs one by one")
-    if query.any():
-        others = np.asarray(similarity_scores(-2 * query, keys))
-        differ = np.abs(np.asarray(found) - others).max() > 1e-3
-        assert_equal(bool(differ), True, "Queries times -2 have other scores, and none is NaN.")
-    if len(query.shape) == 2:
-        message += " query and keys are here transposes of other arrays."
-        found = scores_of_transposes(query.T.copy(), keys.swapaxes(-1, -2).copy())
-        assert_close(found, expected, message, against="for the pairs one by one")
-
-
-with check("one query alone: many sizes", points=0.75):
-    for n, d, scale in ((4, 5, 1), (131, 130, 1), (2, 33, 2000), (5, 17, 60), (3, 1, 1), (1, 3, 1)):
-        query, keys = scale * rng.normal(size=d), rng.normal(size=(n, d))
-        message = (
-            f"One query of {d} numbers and {n} keys: a score for each key, its dot product with the "
-            "query, as torch's linear."
-        )
+with check("one query, also with one key, or of one number", points=0.75):
+    for n, d in ((3, 6), (1, 3), (3, 1)):
+        query, keys = rng.normal(size=d), rng.normal(size=(n, d))
+        message = f"One query of {d} numbers and {n} keys: each dot product, as torch's linear."
         expected = F.linear(torch.tensor(query), torch.tensor(keys)).numpy()
         assert_close(similarity_scores(query, keys), expected, message)
-    message = "A query that is all 0 and four keys: four scores, all of them 0."
-    assert_close(similarity_scores(np.zeros(5), rng.normal(size=(4, 5))), np.zeros(4), message)
-with check("several queries for one text, one query for several texts: each as alone", points=0.5):
-    for query_batch, keys_batch, n, d in (
-        ((3,), (), 4, 5),
-        ((1,), (), 4, 5),
-        ((4,), (), 4, 5),
-        ((2, 3), (), 4, 5),
-        ((), (2,), 4, 5),
-        ((), (2, 3), 4, 5),
-        ((3, 3), (), 2, 4),
-        ((2,), (), 65, 65),
-        ((5,), (), 3, 1),
-    ):
-        compare(rng.normal(size=(*query_batch, d)), rng.normal(size=(*keys_batch, n, d)))
-    query = np.tile(rng.normal(size=(7, 2)), (19, 1))  # seven queries, 19 times
-    compare(query, rng.normal(size=(3, 2)))
-    query = rng.normal(size=(3, 5))
-    query[1] = 0.0
-    compare(query, rng.normal(size=(4, 5)))
-with check("batch axes in both, which broadcast: each as alone", points=0.75):
-    for query_batch, keys_batch, n, d in (
-        ((2, 3), (2, 3), 4, 5),
-        ((3, 1), (6,), 4, 5),
-        ((6,), (3, 1), 4, 5),
-        ((1,), (2, 1), 4, 5),
-        ((3, 2), (2,), 4, 5),
-        ((2,), (3, 2), 4, 5),
-        ((3,), (3,), 3, 3),
-        ((2, 1, 1, 3), (2, 1, 1), 4, 6),
-        ((4, 1), (4,), 3, 5),  # three axes each, and first axes of one length
-        ((3, 3), (3,), 2, 4),
-        ((1, 4), (4, 1), 3, 5),
-        ((2, 1, 3), (4, 1), 4, 5),
-    ):
-        compare(rng.normal(size=(*query_batch, d)), rng.normal(size=(*keys_batch, n, d)))
-    compare(rng.normal(size=(2, 1, 1)), np.tile(rng.normal(size=(1, 7, 1)), (43, 1)))
+with check("batch axes of the query alone, or of the keys: each as alone", points=0.75):
+    for query_batch, keys_batch in (((3,), ()), ((1,), ()), ((), (2,)), ((2, 3), ()), ((), (2, 3))):
+        compare(query_batch, keys_batch)
+with check("batch axes in both, which broadcast: each as alone", points=0.5):
+    for query_batch, keys_batch in (((2, 3), (2, 3)), ((6,), (3, 1)), ((3, 2), (2,)), ((4,), (4, 1))):
+        compare(query_batch, keys_batch)
 checks_passed("similarity_scores")
 ### END HIDDEN TESTS
 
-# %% check="similarity_scores_kinds" points=0.5
+
+# %% check="similarity_scores_kinds" points=0.5 card=["Whole numbers", "of integers the scores may stay integers", "the result is at least as precise as the most precise input"]
 # Hidden checks of similarity_scores: integers, precision.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
-query, keys = rng.integers(1, 6, size=5), rng.integers(-5, 6, size=(4, 5))
-keys[0, 0] = 7
-expected = np.asarray(similarity_scores(query + 0.0, keys + 0.0), dtype=float)
-message = "One query, four keys: four scores, of shape (4,)."
-assert_equal(expected.shape, (4,), message, name="the shape")
-assert_equal(bool(np.abs(expected).max() > 0), True, "Not every score is 0, and none is NaN.")
-whole = np.asarray(similarity_scores(query, keys)) * 1.0  # integers may stay integers
-message = "A query and keys of integers have the scores of the same numbers in float64."
-assert_close(whole, expected, message, against="with the same numbers in float64")
+whole, keys = rng.integers(1, 6, size=5), rng.normal(size=(4, 5))
+whole_keys = whole + np.arange(4)[:, None]
+single = rng.permutation([1, -1, 1, -1, 0]).astype(np.float32)
 
-keys = rng.normal(size=(4, 5))
-expected = np.asarray(similarity_scores(query + 0.0, keys), dtype=float)
-message = (
-    "An integer query and float64 keys have to give the scores of the same numbers in float64, in "
-    "float64 and with all its digits."
-)
-found = similarity_scores(query, keys)
-assert_close(found, expected, message, precise=True, against="with the same numbers in float64")
-message = (
-    "A float64 query and integer keys have to give the scores of the same numbers in float64, in "
-    "float64 and with all its digits. Check first: is the query, or are the scores, cut to whole "
-    "numbers, as with the dtype of the keys?"
-)
-expected = np.asarray(similarity_scores(keys[0], (query + np.arange(4)[:, None]) + 0.0), dtype=float)
-found = similarity_scores(keys[0], query + np.arange(4)[:, None])
-assert_close(found, expected, message, precise=True, against="with the same numbers in float64")
-single = rng.permutation([1, -1, 1, -1, 0]).astype(np.float32)  # of length 2: exact in float32
-expected = np.asarray(similarity_scores(single.astype(float), keys), dtype=float)
-message = (
-    "A float32 query and float64 keys have to give the scores of float64 everywhere, in float64 "
-    "and with all its digits."
-)
-found = similarity_scores(single, keys)
-assert_close(found, expected, message, precise=True, against="with the same numbers in float64")
-message = (
-    "A query times 1e9 and keys times 1e-9, in float64: the scores of the query and the keys as they "
-    "were. Check first: are they found from sums or differences in which the small numbers are "
-    "lost?"
-)
-found = similarity_scores(1e9 * keys[0], 1e-9 * keys)
-expected = np.asarray(similarity_scores(keys[0], keys), dtype=float)
-assert_close(found, expected, message, against="without the factors")
-four = np.stack([np.roll(single, turn) for turn in range(4)])  # float32 keys, exact, too
-expected = np.asarray(similarity_scores(keys[0], four.astype(float)), dtype=float)
-message = (
-    "A float64 query (5,) and float32 keys (4, 5) have to give the scores that the same keys in "
-    "float64 give, in float64 and with all its digits."
-)
-found = similarity_scores(keys[0], four)
-assert_close(found, expected, message, precise=True, against="with the same numbers in float64")
+def compare(what, query, some, **close):
+    """With the scores of the same numbers in float64."""
+    same = np.asarray(similarity_scores(query.astype(float), some.astype(float)), dtype=float)
+    assert_equal(same.shape, (len(some),), "One query: a score for each key.", name="the shape")
+    message = "In float64 not every score is the same, and none is NaN."
+    assert_equal(bool(np.ptp(same) > 1e-6), True, message, name="'scores that differ'")
+    found = similarity_scores(query, some)
+    found = found if close else np.multiply(1.0, found)  # integers may stay integers
+    assert_close(found, same, f"{what}: is a number rounded?", against="in float64", **close)
+
+with check("whole numbers in both: as in float64", points=0.25):
+    compare("Whole numbers in query and keys", whole, whole_keys)
+with check("one of float64, the other of whole numbers or float32: all digits", points=0.25):
+    compare("An integer query, float64 keys", whole, keys, precise=True)
+    compare("A float64 query, integer keys", keys[0], whole_keys, precise=True)
+    compare("A float32 query, float64 keys", single, keys, precise=True)
+    compare("A float64 query, float32 keys", keys[0], np.stack([single, -single]), precise=True)
+checks_passed("similarity_scores")
 ### END HIDDEN TESTS
 
 
-# %% check="similarity_scores_inputs_unchanged" points=0.25
+# %% check="similarity_scores_inputs_unchanged" points=0.25 card="Arguments are not changed"
 # Hidden checks of similarity_scores: the inputs stay as they were.
 ### SIDE CONDITION: counts once another check of similarity_scores passes.
 ### BEGIN HIDDEN TESTS
 @probe
-def scores_and_inputs(query, keys):
-    return similarity_scores(query, keys), query, keys
-
+def inputs_afterwards(query, keys):
+    similarity_scores(query, keys)
+    return query, keys
 
 rng = check_rng()
-query, keys = rng.normal(size=5), rng.normal(size=(4, 5))
-_, query_after, keys_after = scores_and_inputs(query.copy(), keys.copy())
-assert_equal(query_after, query, "similarity_scores changes its query in place.")
-assert_equal(keys_after, keys, "similarity_scores changes its keys in place.")
+assert_unchanged(inputs_afterwards, query=rng.normal(size=5), keys=rng.normal(size=(4, 5)))
 ### END HIDDEN TESTS
+
 
 # %% [markdown]
 # <details><summary>Hint</summary>
@@ -590,336 +456,187 @@ def softmax(x, axis=-1):
     ### END SOLUTION
 
 
-# %% check="softmax" points=3.5
+# %% check="softmax" points=3.5 card=["The result has the shape of `x`, and along `axis` it sums to 1", "`axis` is **one integer**: 0, in the middle, negative, any", "Accurate also for scores as large as 1e4 or -1e4", "`-inf` is allowed: its weight is 0", "A row (along `axis`) that is all `-inf` gives zeros"]
 rng = check_rng()
-square = rng.normal(size=(4, 4))
-weights = softmax(square)
 with check("a weight for each score; each row sums to 1", points=0.5):
+    weights = softmax(rng.normal(size=(4, 4)))
     assert_equal(np.shape(weights), (4, 4), "One weight for each score.", name="the shape")
-    assert_close(
-        weights.sum(axis=-1),
-        np.ones(4),
-        "Each row sums to 1. Check first: do you divide by the sum over the last axis, and is that "
-        "axis kept, so that each row is divided by its own sum?",
-        name="the sum of each row",
-    )
-x = rng.normal(size=(3, 4))
-by_torch = torch.softmax(torch.tensor(x), dim=-1).numpy()
+    message = "Is each row divided by its own sum, over the last axis, with that axis kept?"
+    assert_close(weights.sum(axis=-1), np.ones(4), message, name="the sum of each row")
 with check("as torch, and by hand", points=0.75):
-    assert_close(
-        softmax(x),
-        by_torch,
-        "An array (3, 4): the weights are those of torch.softmax over the last axis. Check first: "
-        "is it exp(x) divided by its sum along that axis?",
-    )
-    assert_close(
-        softmax(np.array([0.0, math.log(3.0)])),
-        np.array([0.25, 0.75]),
-        "By hand: the powers of e are 1 and 3, so the weights are 1/4 and 3/4.",
-    )
+    x = rng.normal(size=(3, 4))
+    message = "An array (3, 4), the last axis: is it exp(x) divided by its sum along that axis?"
+    assert_close(softmax(x.copy()), torch.softmax(torch.tensor(x), dim=-1).numpy(), message)
+    message = "The powers of e are 1 and 3, so the weights are 1/4 and 3/4."
+    assert_close(softmax(np.array([0.0, math.log(3.0)])), np.array([0.25, 0.75]), message)
 with check("another axis: as where it is the last one", points=0.75):
-    box = rng.normal(size=(2, 3, 4))
+    x = rng.normal(size=(2, 3, 4))
     for axis in (0, 1, -2):  # as if that axis were the last one, by your own function
-        turned = np.moveaxis(np.asarray(softmax(np.ascontiguousarray(np.moveaxis(box, axis, -1)))), -1, axis)
-        message = (
-            f"axis={axis} of an array (2, 3, 4) gives what your function gives where that axis is "
-            "the last, each weight at the place of its score. Check first: does all that is taken "
-            "over a row, the largest score and the sum, run along this axis?"
-        )
-        found = softmax(box.copy(), axis=axis)
-        assert_close(found, turned, message, against="along the last axis, turned back")
+        turned = np.moveaxis(softmax(np.moveaxis(x, axis, -1).copy()), -1, axis)
         above = bool(np.ptp(turned) > 1e-3 and turned.min() > 0)
         assert_equal(above, True, "Weights are above 0, none is NaN, and they are no constant.")
+        message = f"axis={axis} of (2, 3, 4): do the largest score and the sum run along this axis?"
+        assert_close(softmax(x.copy(), axis=axis), turned, message, against="along the last axis")
 with check("scores of 1e4, -1e4 and 400", points=0.75):
-    assert_close(
-        softmax(np.array([[1e4, 1e4, -1e4], [-1e4, -2e4, -1e4], [400.0, 400.0, -400.0]])),
-        np.array([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0]]),
-        "Scores of 1e4, -1e4 and 400: in each row the two largest share the weight. Check first: "
-        "does exp overflow in the first row, or vanish in another?",
-    )
+    message = "In each row the two largest share the weight. Does exp overflow, or vanish?"
+    scores = np.array([[1e4, 1e4, -1e4], [-1e4, -2e4, -1e4], [400.0, 400.0, -400.0]])
+    expected = np.array([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0]])
+    assert_close(softmax(scores), expected, message)
 with check("scores of -inf beside others", points=0.5):
-    assert_close(
-        softmax(np.array([[1.0, -np.inf, 1.0], [-np.inf, 2.0, 2.0]])),
-        np.array([[0.5, 0.0, 0.5], [0.0, 0.5, 0.5]]),
-        "A score of -inf gets no weight, and the others share 1.",
-    )
+    message = "A score of -inf gets no weight, and the others share 1."
+    scores = np.array([[1.0, -np.inf, 1.0], [-np.inf, 2.0, 2.0]])
+    assert_close(softmax(scores), np.array([[0.5, 0.0, 0.5], [0.0, 0.5, 0.5]]), message)
 with check("a row of -inf alone", points=0.25):
-    assert_close(
-        softmax(np.array([[1.0, -np.inf, 1.0], [-np.inf, -np.inf, -np.inf]])),
-        np.array([[0.5, 0.0, 0.5], [0.0, 0.0, 0.0]]),
-        "A row that is all -inf has no weight at all.",
-    )
+    scores = np.array([[1.0, -np.inf, 1.0], [-np.inf, -np.inf, -np.inf]])
+    message = "A row that is all -inf has no weight at all."
+    assert_close(softmax(scores), np.array([[0.5, 0.0, 0.5], [0.0, 0.0, 0.0]]), message)
 checks_passed("softmax")
 
-# %% check="softmax_stability" points=2
+
+# %% check="softmax_stability" points=2 card="Accurate also for scores as large as 1e4 or -1e4, in the same array: no inf, no NaN"
 # Hidden checks of softmax: scores near 0, and around 1e4 and -1e4, also in one array.
 ### BEGIN HIDDEN TESTS
-rng = check_rng()
-x = rng.normal(size=(3, 4))
-expected = np.asarray(softmax(x), dtype=float)
-assert_equal(np.shape(expected), (3, 4), "One weight for each score.", name="the shape")
-assert_equal(
-    bool((np.diff(expected) * np.diff(x) > 0).all()),
-    True,
-    "In each row of an array (3, 4) a larger score has a larger weight, and none is NaN.",
-)
-for shift in (1e4, -1e4):
-    assert_close(
-        softmax(x + shift),
-        expected,
-        f"Adding {shift:g} to all scores must not change the weights of scores near 0. Check "
-        "first: does exp overflow or vanish?",
-        against="for the scores near 0",
-    )
-shifts = np.array([[1e4], [0.0], [-1e4]])
-assert_close(
-    softmax(x + shifts),
-    expected,
-    "Rows with scores around 1e4, 0 and -1e4 in one array: each row has the weights that it has "
-    "around 0. Check first: is the largest score that of each row?",
-    against="for rows around 0",
-)
-x[1] = 0.0
-message = "An array (3, 4) whose second row is 0 everywhere has the weights of the array plus 5."
-assert_close(softmax(x), np.asarray(softmax(x + 5.0)), message, against="for the array plus 5")
-x = np.array([1e4, 1e4 - 1, -1e4])
-assert_close(
-    softmax(x),
-    np.array([1 / (1 + math.exp(-1)), 1 / (1 + math.e), 0.0]),
-    "Scores of 1e4, 1e4 - 1 and -1e4 in one row: the weights are 0.731, 0.269 and 0. Check first: "
-    "does exp overflow, or are scores cut off at a bound?",
-)
+x = check_rng().normal(size=(3, 4))
+
+def compare(shifts, message):
+    """With the weights of the scores near 0."""
+    weights = np.asarray(softmax(x.copy()), dtype=float)
+    assert_equal(weights.shape, (3, 4), "One weight for each score.", name="the shape")
+    rise = bool((np.diff(weights) * np.diff(x) > 0).all())
+    assert_equal(rise, True, "In each row a larger score has a larger weight, and none is NaN.")
+    assert_close(softmax(x + shifts), weights, message, against="for the scores near 0")
+
+with check("near 0, and all scores plus 5", points=0.5):
+    compare(5.0, "The same number added to all scores does not change the weights.")
+with check("all scores plus 1e4, or minus 1e4", points=0.75):
+    for shift in (1e4, -1e4):
+        compare(shift, f"All scores plus {shift:g}. Check first: does exp overflow or vanish?")
+with check("rows around 1e4, 0 and -1e4 in one array", points=0.5):
+    message = "Rows around 1e4, 0 and -1e4. Check first: is the largest score that of each row?"
+    compare(np.array([[1e4], [0.0], [-1e4]]), message)
+with check("1e4, 1e4 - 1 and -1e4 in one row", points=0.25):
+    message = "Weights of 0.731, 0.269 and 0. Does something overflow, or is it cut off at a bound?"
+    expected = np.array([1 / (1 + math.exp(-1)), 1 / (1 + math.e), 0.0])
+    assert_close(softmax(np.array([1e4, 1e4 - 1, -1e4])), expected, message)
+checks_passed("softmax")
 ### END HIDDEN TESTS
 
-# %% check="softmax_masked" points=2
+
+# %% check="softmax_masked" points=2 card=["`-inf` is allowed: its weight is 0", "A row (along `axis`) that is all `-inf` gives zeros"]
 # Hidden checks of softmax: rows that hold -inf, rows that are all -inf.
 ### BEGIN HIDDEN TESTS
-rng = check_rng()
-x = rng.normal(size=(2, 3, 4))
+x = check_rng().normal(size=(2, 3, 4))
 x[0, 0, 1] = x[0, 1, 0] = x[0, 1, 3] = x[1, 2, 2] = -np.inf
 with check("-inf beside other scores", points=0.75):
     weights = softmax(x.copy())
     assert_equal(np.shape(weights), (2, 3, 4), "One weight for each score.", name="the shape")
-    message = (
-        "Six rows, some with -inf: a finite score has a weight above 0; here no weight is a number "
-        "above 0."
-    )
+    message = "A finite score has a weight above 0; here no weight is a number above 0."
     assert_equal(bool((weights > 0).any()), True, message)
-    for place in np.ndindex(2, 3):  # as if what is -inf were not there, by your own function
-        row, there = x[place], np.isfinite(x[place])
+    message = "A score of -inf has the weight 0; the others share 1 as if it were not there."
+    for place in np.ndindex(2, 3):
+        there = np.isfinite(x[place])
         expected = np.zeros(4)
-        expected[there] = softmax(row[there])
-        message = "A score of -inf has the weight 0; the others share 1 as if it were not there."
+        expected[there] = softmax(x[place][there])
         assert_close(weights[place], expected, message, against="from the finite scores alone")
     exact = bool((np.asarray(weights)[np.isneginf(x)] == 0).all())
-    message = (
-        "An array (2, 3, 4) in which some scores are -inf: their weights have to be exactly 0, not "
-        "nearly. Check first: is an exponent bounded, or a small number added?"
-    )
+    message = "The weight of -inf is exactly 0. Is an exponent bounded, or a small number added?"
     assert_equal(exact, True, message)
 with check("-inf beside scores of 1e4 and of -1e4", points=0.25):
-    message = (
-        "-inf beside scores of 1e4 and of -1e4: in each row its weight is 0 and the others share 1, "
-        "however low they are. Check first: is -inf replaced by a number? A score can be as low."
-    )
-    big = softmax(np.array([[1e4, -np.inf, 1e4], [-np.inf, -1e4, -np.inf]]))
-    assert_close(big, np.array([[0.5, 0, 0.5], [0, 1, 0]]), message)
+    message = "The others share 1, however low they are. Check first: is -inf made a number?"
+    scores = np.array([[1e4, -np.inf, 1e4], [-np.inf, -1e4, -np.inf]])
+    assert_close(softmax(scores), np.array([[0.5, 0, 0.5], [0, 1, 0]]), message)
 with check("rows of -inf alone", points=0.75):
     before = np.array(softmax(x.copy()), dtype=float)
     assert_equal(before.shape, (2, 3, 4), "One weight for each score.", name="the shape")
+    assert_equal(bool((before > 0).any()), True, "A finite score has a weight above 0.")
     x[1, 1] = -np.inf
-    expected = before.copy()
-    expected[1, 1] = 0.0
-    message = (
-        "A row that is all -inf gives zeros, not NaN and not 1/n, and the other rows have the "
-        "weights that they had before."
-    )
-    assert_close(softmax(x.copy()), expected, message, against="as before, with zeros at [1, 1]")
-    message = (
-        "Two rows, of which the first is all -inf: it gives zeros, and the second has the weights "
-        "that it had before, with all their digits."
-    )
-    found = softmax(x[1, 1:].copy())
-    assert_close(found, expected[1, 1:], message, against="as before, with zeros at [0]")
-    said = "One row alone that is all -inf: floating zeros, in an array of its shape."
-    assert_close(softmax(np.full(3, -np.inf)), np.zeros(3), said)
-    message = (
-        "Rows of a single score, (3, 1), with -inf in the second: its weight is 0, as it is all "
-        "that the row holds; a finite score alone has the weight 1."
-    )
-    lonely = np.array([[2.0], [-np.inf], [-1e4]])
-    assert_close(softmax(lonely), np.array([[1.0], [0.0], [1.0]]), message)
+    before[1, 1] = 0.0
+    message = "A row that is all -inf gives zeros, not NaN and not 1/n; the others are as before."
+    assert_close(softmax(x.copy()), before, message, against="as before, with zeros at [1, 1]")
+    assert_close(softmax(x[1, 1:].copy()), before[1, 1:], message, against="as before")
+    assert_close(softmax(np.full(3, -np.inf)), np.zeros(3), "One row alone that is all -inf.")
 with check("-inf alone along axis 0", points=0.25):
-    message = "An array (4, 2) that is all -inf, with axis=0: zeros in the shape of the array."
-    assert_close(softmax(np.full((4, 2), -np.inf), axis=0), np.zeros((4, 2)), message)
-    below = np.array([[-np.inf, -np.inf, -np.inf], [2.0, -np.inf, 1.0]])
-    message = (
-        "-inf along axis 0: a column of -inf alone gets zeros, and the others sum to 1, whatever "
-        "stands beside them."
-    )
-    assert_close(softmax(below, axis=0), np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 1.0]]), message)
+    message = "A column of -inf alone gets zeros, and the others sum to 1."
+    scores = np.array([[-np.inf, -np.inf, -np.inf], [2.0, -np.inf, 1.0]])
+    assert_close(softmax(scores, axis=0), np.array([[0.0, 0, 0], [1, 0, 1]]), message)
 checks_passed("softmax")
 ### END HIDDEN TESTS
 
-# %% check="softmax_axes" points=2
-# Hidden checks of softmax: every axis, counted from either end; arrays of many shapes.
+
+# %% check="softmax_axes" points=2 card=["`x` has any shape with at least one axis", "`axis` is **one integer**: 0, in the middle, negative, any"]
+# Hidden checks of softmax: every axis, counted from either end; arrays of one to four axes.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
-x = rng.normal(size=(2, 3, 4, 5))
-last = np.asarray(softmax(x), dtype=float)
-assert_equal(last.shape, x.shape, "One weight for each score.", name="the shape")
-assert_equal(
-    bool((last > 0).all() and (last.max(axis=-1) < 1).all()),
-    True,
-    "Four axes, five scores in each row: every weight lies between 0 and 1, and none is NaN.",
-)
-for axis in range(-4, 4):  # as if that axis were the last one, by your own function
-    turned = np.ascontiguousarray(np.moveaxis(x, axis, -1))
-    assert_close(
-        softmax(x, axis=axis),
-        np.moveaxis(np.asarray(softmax(turned)), -1, axis),
-        f"axis={axis} of an array (2, 3, 4, 5) gives what your function gives where that axis is "
-        "the last, each weight at the place of its score. Check first: does all that is taken over "
-        "a row, the largest score and the sum, run along this axis?",
-        against="along the last axis, turned back",
-    )
-square = rng.normal(size=(4, 4))
-assert_close(
-    softmax(square, axis=0),
-    np.asarray(softmax(np.ascontiguousarray(square.T))).T,
-    "axis=0 of a square array gives what your function gives for the rows of the transposed one: "
-    "each column sums to 1.",
-    against="for the transposed array, turned back",
-)
-assert_close(
-    softmax(square),
-    np.stack([softmax(row) for row in square]),
-    "A square array has the weights that your function gives each row alone. Check first: was the "
-    "summed axis kept (keepdims)?",
-    against="for the rows one by one",
-)
-message = "axis=1 of an array (2, 1, 4, 5), an axis of length 1: every weight is 1."
-assert_close(softmax(x[:, :1], 1), np.ones((2, 1, 4, 5)), message)
 
-
-@probe
-def weights_of_transposed(x):
-    return softmax(x.T)
-
-
-seven = rng.normal(size=(2, 3, 7))
-alone = np.asarray(softmax(seven), dtype=float)
-assert_equal(alone.shape, seven.shape, "One weight for each score.", name="the shape")
-given = np.ascontiguousarray(seven.T)  # (7, 3, 2); its transpose does not lie in memory row by row
-message = "x.T has the weights that the same numbers have in an array of its own."
-assert_close(weights_of_transposed(given), alone, message, against="in an array of its own")
-message = (
-    "Seven scores, 43 times one after the other: a row of 301, in which each weight is the 43rd "
-    "part of what your function gives for the seven."
-)
-found = softmax(np.tile(seven, 43))
-assert_close(found, np.tile(alone / 43, 43), message, against="from the seven, divided by 43")
-message = (
-    "axis=0 of an array (7,) is its only axis, and so the last one: it gives the weights that your "
-    "function gives this array without axis."
-)
-expected = np.asarray(softmax(seven[0, 0]))
-assert_close(softmax(seven[0, 0], axis=0), expected, message, against="without axis")
-for shape, axes, kind in (
-    ((3, 3, 3), (0, 1, 2), "any"),
-    ((3, 4, 3), (0, -2), "any"),
-    ((4, 1, 3), (0, 1, -1), "any"),
-    ((2, 1, 2, 1, 3), (0, 2, -1), "any"),
-    ((131, 2), (0,), "any"),
-    ((2, 33, 2), (1, -2), "any"),
-    ((65, 1), (0,), "any"),
-    ((3, 130), (-1,), "any"),
-    ((4, 3), (0, 1), "two equal rows"),
-):
+def compare(shape, axis):
+    """With what the function gives for what stands along this axis, each row alone."""
     x = rng.normal(size=shape)
-    if kind == "two equal rows":
-        x[2] = x[1]
-    for axis in axes:
-        rows = np.moveaxis(x, axis, -1).copy()
-        alone = np.empty(rows.shape)
-        for at in np.ndindex(*rows.shape[:-1]):
-            one = softmax(rows[at].copy())
-            message = "One row of scores: one weight for each."
-            assert_equal(np.shape(one), rows[at].shape, message, name="the shape")
-            alone[at] = one
-        message = (
-            f"An array {shape} ({kind}), axis={axis}: the weights are those that your function "
-            "gives for what stands along this axis, each row alone."
-        )
-        expected, phrase = np.moveaxis(alone, -1, axis), "for the rows one by one"
-        assert_close(softmax(x.copy(), axis=axis), expected, message, against=phrase)
+    rows = np.moveaxis(x, axis, -1)
+    alone = np.empty(rows.shape)
+    for at in np.ndindex(*rows.shape[:-1]):
+        one = np.asarray(softmax(rows[at].copy()))
+        assert_equal(one.shape, rows[at].shape, "One row: one weight for each score.")
+        alone[at] = one
+    above = bool((alone > 0).all() and np.ptp(alone) > 1e-3)
+    assert_equal(above, True, "Weights are above 0, and those of rows alone are no constant.")
+    message = f"An array {shape}, axis={axis}. Do the largest score and the sum run along it?"
+    turned = np.moveaxis(alone, -1, axis)
+    assert_close(softmax(x, axis=axis), turned, message, against="for the rows one by one")
+
+with check("one axis, and the last one of two and more: each row as alone", points=0.75):
+    for shape in ((7,), (3, 4), (4, 4), (2, 3, 5)):
+        compare(shape, -1)
+with check("the first axis: each row as alone", points=0.5):
+    for shape in ((7,), (3, 4), (4, 4)):
+        compare(shape, 0)
+with check("an axis in the middle, counted from either end: each row as alone", points=0.5):
+    for axis in (1, 2, -2, -3):
+        compare((2, 3, 4, 5), axis)
+with check("an axis beside one of length 1, and along it", points=0.25):
+    compare((2, 1, 4), 2)
+    message = "axis=1 of an array (2, 1, 4): every weight is 1."
+    assert_close(softmax(rng.normal(size=(2, 1, 4)), 1), np.ones((2, 1, 4)), message)
+checks_passed("softmax")
 ### END HIDDEN TESTS
 
-# %% check="softmax_kinds" points=0.25
+
+# %% check="softmax_kinds" points=0.25 card=["Whole numbers", "the result is at least as precise as the most precise input"]
 # Hidden checks of softmax: integers, precision.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 x = rng.integers(-3, 4, size=(3, 4))
-weights = softmax(x + 0.0)
-assert_equal(np.shape(weights), (3, 4), "One weight for each score.", name="the shape")
+weights = np.asarray(softmax(x + 0.0))
 assert_equal(bool((weights > 0).all()), True, "Every weight is above 0, and none is NaN.")
-assert_close(
-    softmax(x),
-    np.asarray(softmax(x + 0.0)),
-    "Integer scores have to give the weights of the same numbers in float64, as floating numbers.",
-    against="with the same numbers in float64",
-)
-x = rng.normal(size=(3, 4)).astype(np.float32)
-assert_close(
-    softmax(x),
-    np.asarray(softmax(x.astype(float)), dtype=np.float32),
-    "float32 scores have to give the weights of the same numbers in float64, up to rounding, in "
-    "float32 or better.",
-    against="with the same numbers in float64",
-)
-weights = np.asarray(softmax(rng.normal(size=(3, 3))))
+for what, kind in (("Integer", np.int64), ("float32", np.float32)):
+    message = f"{what} scores have the weights of the same numbers in float64, as floating numbers."
+    assert_as_floats(softmax, (x.astype(kind),), message)
+first = np.where(np.arange(3)[:, None] == 0, -np.inf, rng.normal(size=(3, 4)))
+message = "float64 scores, the first row all -inf: rows 1 and 2 sum to 1 in all digits of float64."
+sums = np.asarray(softmax(first))[1:].sum(axis=-1)
+assert_close(sums, np.ones(2), message, name="the sums", precise=True)
+weights = np.asarray(softmax(first))[1:]
 message = "float64 scores: none of your weights has more digits than float32 holds."
 assert_equal(bool((weights == weights.astype(np.float32)).all()), False, message, name="'7 digits'")
-message = (
-    "An array (3, 3): each row sums to 1, so all weights together to 3, up to the rounding of "
-    "float64. Check first: is a small number added to the sum that divides?"
-)
-assert_close(weights.sum(), 3.0, message, name="the sum of three rows", precise=True)
-below = np.array([[0, 0, -1], [0, -2, -3], [-1, 0, -1]])
-message = (
-    "float32 scores of 1e4 and a little less: the weights should be accurate to five digits, as "
-    "float32 holds these scores exactly. Check first: is a small number added to the largest "
-    "score, or to another of that size, where it loses its digits?"
-)
-powers = np.exp(below + 0.0)
-expected = (powers / powers.sum(axis=-1, keepdims=True)).astype(np.float32)
-large = (below + 1e4).astype(np.float32)
-assert_close(softmax(large), expected, message, rtol=3e-5, atol=3e-5)
 ### END HIDDEN TESTS
 
 
-# %% check="softmax_inputs_unchanged" points=0.25
+# %% check="softmax_inputs_unchanged" points=0.25 card="Arguments are not changed"
 # Hidden checks of softmax: the input stays as it was.
 ### SIDE CONDITION: counts once another check of softmax passes.
 ### BEGIN HIDDEN TESTS
 @probe
-def weights_and_input(x):
-    return softmax(x), x
-
+def input_afterwards(x):
+    softmax(x)
+    return [x]
 
 x = check_rng().normal(size=(3, 4))
-_, after = weights_and_input(x.copy())
-assert_equal(after, x, "softmax changes its input. Check first: x -= ... changes the caller's x.")
+assert_unchanged(input_afterwards, x=x)
 x[0, 1] = -np.inf
 x[2] = -np.inf
-_, after = weights_and_input(x.copy())
-message = "softmax changes an input that holds -inf. Check first: are they replaced in place?"
-assert_equal(after, x, message)
-x = x.astype(np.float32)
-_, after = weights_and_input(x.copy())
-message = "softmax changes an input in float32. Check first: asarray may not copy."
-assert_equal(after, x, message)
+assert_unchanged(input_afterwards, x=x)
+assert_unchanged(input_afterwards, x=x.astype(np.float32))
 ### END HIDDEN TESTS
+
 
 # %% [markdown]
 # <details><summary>Hint</summary>
@@ -1146,383 +863,174 @@ def soft_lookup(query, keys, values, temperature=1.0):
     ### END SOLUTION
 
 
-# %% check="soft_lookup" points=3.5
+# %% check="soft_lookup" points=3.5 card=["Returns two things, in this order: the answer `(..., d_v)` and the weights `(..., n)`", "Scores are plain dot products, divided by `temperature`", "`d_v` may differ from `d`", "Any leading batch axes; those of `query`, `keys` and `values` broadcast", "values play no part in them", "Temperatures from 1e-9 to 1e9 work", "`temperature <= 0` is a `ValueError`"]
 rng = check_rng()
-query, keys = rng.normal(size=(3, 5)), rng.normal(size=(4, 5))  # d = 5, n = 4
-values = rng.normal(size=(4, 2))  # d_v = 2
-result = soft_lookup(query.copy(), keys.copy(), values.copy())
-how_many = len(result) if isinstance(result, (tuple, list)) else int(result is not None)
-with check("two results and their shapes", points=0.5, side=True):
-    assert_equal(how_many, 2, "Return the answer and the weights.", name="the number of results")
-    value, weights = result
-    assert_equal(
-        np.shape(weights),
-        (3, 4),
-        "Three queries, four keys. The weights come second, one for each key. Check first: are the "
-        "results swapped?",
-        name="the shape of the weights",
-    )
-    assert_equal(
-        np.shape(value),
-        (3, 2),
-        "Keys (4, 5) and values (4, 2): the answer is as long as a value. Check first: do you "
-        "average the values?",
-        name="the shape of the answer",
-    )
-q, k, v = (torch.tensor(array) for array in (query, keys, values))
-one_hot = torch.eye(4).double()  # with these values the answer is the weights
-asked = "the weights are the softmax over the keys of the plain dot products"
-messages = {
-    1.0: f"Temperature 1: {asked}. Check first: is another scale in the scores?",
-    0.5: f"Temperature 0.5: {asked}, each divided by it. Check first: before the softmax?",
-    4.0: f"Temperature 4: {asked}, each divided by it. Check first: before the softmax?",
-}
-with check("three temperatures", points=1):
-    for T, message in messages.items():
-        value, weights = soft_lookup(query.copy(), keys.copy(), values.copy(), temperature=T)
-        by_torch = F.scaled_dot_product_attention(q, k, one_hot, scale=1 / T)
-        assert_close(weights, by_torch.numpy(), message, name="the weights")
-        by_torch = F.scaled_dot_product_attention(q, k, v, scale=1 / T)
-        said = f"Temperature {T:g}: the answer is the sum of the values, each times its weight."
-        assert_close(value, by_torch.numpy(), said, name="the answer")
+shapes = (2, 5), (2, 4, 5), (2, 4, 3)
+given = query, keys, values = [rng.normal(size=shape) for shape in shapes]  # a batch of two
 
-query = rng.normal(size=(2, 5))
-keys, values = rng.normal(size=(2, 4, 5)), rng.normal(size=(2, 4, 3))
-value, _ = soft_lookup(query.copy(), keys.copy(), values.copy())
-q, k, v = (torch.tensor(array) for array in (query[:, None], keys, values))
-with check("a batch of two", points=0.5):
-    assert_close(
-        value,
-        F.scaled_dot_product_attention(q, k, v, scale=1.0)[:, 0].numpy(),
-        "A batch of two: query (2, d), keys (2, n, d), values (2, n, d_v). Each query averages the "
-        "values of its own batch.",
-        name="the answer",
-    )
-with check("one query alone", points=0.25):
-    value, _ = soft_lookup(query[0].copy(), keys[0].copy(), values[0].copy())
-    assert_close(
-        value,
-        F.scaled_dot_product_attention(q[0], k[0], v[0], scale=1.0)[0].numpy(),
-        "One query alone: query (d,), keys (n, d), values (n, d_v) give the average of these "
-        "values, of shape (d_v,).",
-        name="the answer",
-    )
+def by_torch(query, keys, values, temperature=1.0):
+    scores = torch.tensor(keys) @ torch.tensor(query)[..., None] / temperature
+    weights = torch.softmax(scores[..., 0], dim=-1)
+    return (weights[..., None, :] @ torch.tensor(values))[..., 0, :].numpy(), weights.numpy()
+
+def compare(name, given, message):
+    names = ("the answer", "the weights")
+    assert_as_reference(soft_lookup, by_torch, {name: given}, message, names=names)
+
+with check("one query: two results and their shapes", points=0.5, side=True):
+    result = soft_lookup(query[0], keys[0], values[0])
+    found = [np.shape(one) for one in result] if isinstance(result, (tuple, list)) else result
+    message = "Keys (4, 5), values (4, 3): first the answer (3,), then the weights (4,)."
+    assert_equal(found, [(3,), (4,)], message, name="the shapes")
+with check("one query: three temperatures", points=1.25):
+    for T in (1.0, 0.5, 4.0):
+        message = "softmax over the keys of the plain dot products, each divided by it before?"
+        compare(f"temperature {T:g}", (query[0], keys[0], values[0], T), message)
+with check("three queries, and a batch of two", points=0.5):
+    message = "Does each query look up in the keys and values of its own text?"
+    compare("query (3, 5), one text", (rng.normal(size=(3, 5)), keys[0], values[0]), message)
+    compare("query (2, 5), two texts", given, message)
 with check("very hot and very cold", points=0.5):
-    given = query[:1], keys[0], values[0]
-    _, weights = soft_lookup(*(x.copy() for x in given), temperature=1e9)
-    message = "One query, temperature 1e9: each of the four keys has a weight of 1/4."
-    assert_close(weights, np.full((1, 4), 0.25), message, rtol=1e-6, name="the weights")
-    _, weights = soft_lookup(*(x.copy() for x in given), temperature=1e-9)
-    largest = np.arange(4) == (keys[0] @ query[0]).argmax()
-    message = "One query, temperature 1e-9: the key with the largest score has all the weight."
-    assert_close(weights, largest[None] * 1.0, message, name="the weights")
+    message = "Does something overflow, or is the temperature bounded?"
+    for T in (1e9, 1e-9):
+        compare(f"temperature {T:g}", (query[0], keys[0], values[0], T), message)
 with check("values with batch axes: each as alone; the weights' shape", points=0.5):
-    three = np.stack([values[0], -values[0], values[1]])
-    given = query[0], keys[0]
-    alone = [soft_lookup(*(x.copy() for x in (*given, one)))[0] for one in three]
-    message = (
-        "One query and one set of keys, with other values: another answer, and none of it NaN."
-    )
-    assert_equal(bool(np.abs(np.asarray(alone[0]) - alone[2]).max() > 1e-3), True, message)
-    expected = np.stack([np.asarray(one) for one in alone])
-    answer, its_weights = soft_lookup(*(x.copy() for x in (*given, three)))
-    message = (
-        "One query and one set of keys serve values (3, n, d_v): the answer is (3, d_v), each row "
-        "as your function gives it for these values alone."
-    )
-    assert_close(answer, expected, message, name="the answer", against="for the sets one by one")
+    case = query[0], keys[0], values
+    assert_each_alone(soft_lookup, [case], own_axes=(1, 2, 2), names=("the answer",))
     message = "The weights have the leading axes of query and keys: values play no part in them."
-    assert_equal(np.shape(its_weights), (4,), message, name="the shape of the weights")
+    assert_equal(np.shape(soft_lookup(*case)[1]), (4,), message, name="the shape of the weights")
 with check("no such temperature", points=0.25, side=True):
-    with assert_raises(ValueError, "A temperature of 0 is a ValueError."):
-        soft_lookup(query, keys, values, temperature=0)
-    with assert_raises(ValueError, "A temperature of -1 is a ValueError."):
-        soft_lookup(query, keys, values, temperature=-1)
+    cases = {f"a temperature of {T}": (query, keys, values, T) for T in (0, -1)}
+    assert_refused(soft_lookup, cases)
 checks_passed("soft_lookup")
 
-# %% check="soft_lookup_temperature" points=2
-# Hidden checks of soft_lookup: temperatures of every size, the default; other shapes.
+
+# %% check="soft_lookup_temperature" points=2 card=["Scores are plain dot products, divided by `temperature`", "Temperatures from 1e-9 to 1e9 work: no inf, no NaN"]
+# Hidden checks of soft_lookup: temperatures of every size, the default.
 ### BEGIN HIDDEN TESTS
-def looked_up(query, keys, values, temperature):
-    try:
-        return soft_lookup(query, keys, values, temperature=temperature)
-    except ValueError:
-        return "a ValueError", "a ValueError"
-
-
-def by_place(query, keys, values, temperature):
-    try:
-        return soft_lookup(query, keys, values, temperature)
-    except ValueError:
-        return "a ValueError", "a ValueError"
-
-
 rng = check_rng()
-query, keys, values = rng.normal(size=(3, 5)), rng.normal(size=(4, 5)), rng.normal(size=(4, 2))
-scores = torch.tensor(query) @ torch.tensor(keys).T
-for temperature in (1e-6, 0.01, 0.3, 2, 7.5, 1e6):
-    expected = torch.softmax(scores / temperature, -1)
-    value, weights = looked_up(query, keys, values, temperature)
-    message = (
-        f"temperature={temperature}, one of the numbers above 0, which are all allowed, whole or "
-        "not: the weights are the softmax of the scores divided by it. Check first: does something "
-        "overflow, or is it bounded?"
-    )
-    assert_close(weights, expected.numpy(), message, rtol=1e-6, atol=1e-7, name="the weights")
-    expected = (expected @ torch.tensor(values)).numpy()
-    message = (
-        f"temperature={temperature}: the answer is the sum of the values, each times its weight."
-    )
-    assert_close(value, expected, message, rtol=1e-6, atol=1e-6, name="the answer")
-expected = torch.softmax(scores, -1).numpy()
-_, weights = soft_lookup(query, keys, values)
-message = "Without a temperature it is 1: the weights are the softmax of the plain dot products."
-assert_close(weights, expected, message, name="the weights")
-keys_of_four = np.array([[1.0, 2.0], [3.0, 0.0], [3.0, 1.0], [0.0, 5.0]])
-_, weights = looked_up(np.array([[1.0, 0.0]]), keys_of_four, values, 1e-9)
-message = (
-    "Four keys with the scores 1, 3, 3 and 0 at the temperature 1e-9: the two keys with the largest "
-    "score share the weight, half for each."
-)
-assert_close(weights, np.array([[0.0, 0.5, 0.5, 0.0]]), message, name="the weights")
-for scale in (1e-9, 1e-3, 1e3, 1e9):
-    _, weights = looked_up(scale * query, keys, values, scale)
-    message = (
-        f"A query times {scale:g} at the temperature {scale:g} has the weights of the query itself "
-        "at the temperature 1."
-    )
-    assert_close(weights, expected, message, name="the weights")
-for queries, n, d, d_v, temperature, kind in (
-    (3, 2, 1, 2, 2, "any"),
-    (4, 4, 4, 4, 1, "any"),
-    (33, 3, 2, 5, 0.5, "any"),
-    (133, 2, 1, 2, 3, "any"),
-    (2, 33, 17, 2, 1.0, "any"),
-    (2, 5, 33, 65, 4, "any"),
-    (2, 130, 65, 2, 8, "any"),
-    (2, 3, 130, 3, 2.0, "any"),
-    (3, 4, 6, 2, 2, "equal queries"),
-    (3, 5, 4, 2, 1, "two equal queries"),
-    (3, 5, 4, 2, 1, "a query of zeros"),
-    (2, 4, 3, 2, 2, "queries of zeros"),
-    (2, 4, 3, 2, 2, "equal values"),
-):
-    query, keys = rng.normal(size=(queries, d)), rng.normal(size=(n, d))
-    values = rng.normal(size=(n, d_v))
-    if kind == "equal queries":
-        query[:] = query[0]
-    elif kind == "two equal queries":
-        query[1] = query[0]
-    elif "zeros" in kind:
-        query[1 if kind == "a query of zeros" else slice(None)] = 0.0
-    elif kind == "equal values":
-        values[:] = values[0]
-    right = torch.softmax(torch.tensor(query) @ torch.tensor(keys).T / float(temperature), -1)
+query, keys, values = (rng.normal(size=shape) for shape in ((3, 5), (4, 5), (4, 2)))
+
+def compare(given, message, query=query):
+    """Without a temperature, or with one."""
+    try:
+        value, weights = soft_lookup(query.copy(), keys, values, **given)
+    except ValueError:
+        value = weights = "a ValueError"
+    scores = torch.tensor(query) @ torch.tensor(keys).T / given.get("temperature", 1.0)
+    right = torch.softmax(scores, -1)
+    close = {"rtol": 1e-6, "atol": 1e-6}
+    assert_close(weights, right.numpy(), message, name="the weights", **close)
     expected = (right @ torch.tensor(values)).numpy()
-    message = (
-        f"query {query.shape} ({kind}), keys {keys.shape}, values {values.shape}, temperature "
-        f"{temperature} ({type(temperature).__name__}), which is allowed: the weights are the "
-        "softmax of the scores divided by it, and an answer is the sum of the values, each times "
-        "its weight."
-    )
-    value, weights = by_place(query, keys, values, temperature)
-    assert_close(weights, right.numpy(), message, name="the weights")
-    assert_close(value, expected, message, name="the answer")
+    assert_close(value, expected, message, name="the answer", **close)
+
+with check("without a temperature, and with others", points=1):
+    compare({}, "Without a temperature it is 1: the softmax of the plain dot products.")
+    for T in (0.3, 2, 7.5):
+        compare({"temperature": T}, f"temperature={T}: the scores are divided by it, once.")
+with check("from 1e-9 to 1e9", points=1):
+    for T in (1e-3, 1e-9, 1e9):
+        message = f"temperature={T:g} is allowed. Does something overflow, or is it bounded?"
+        compare({"temperature": T}, message)
+        message = f"temperature={T:g}, a query times {min(T, 1):g}. Is it divided by T as it is?"
+        compare({"temperature": T}, message, min(T, 1) * query)
+checks_passed("soft_lookup")
 ### END HIDDEN TESTS
 
-# %% check="soft_lookup_batches" points=2
+
+# %% check="soft_lookup_batches" points=2 card=["Any leading batch axes; those of `query`, `keys` and `values` broadcast", "leading axes of `query` and `keys`: values play no part in them"]
 # Hidden checks of soft_lookup: batch axes in any of the three arguments, or in none.
 ### BEGIN HIDDEN TESTS
-@probe
-def lookup_of_transposes(query, keys, values):
-    keys, values = np.swapaxes(keys, -1, -2), np.swapaxes(values, -1, -2)
-    return soft_lookup(query.T, keys, values, temperature=0.8)
-
-
 rng = check_rng()
 
-
-def compare(batches, n=4, d=5, d_v=3):
-    """Answers and weights with your own for each query, keys and values."""
-    ends = (d,), (n, d), (n, d_v)
+def compare(batches, names=("the answer", "the weights"), d_v=3):
+    """Answers and weights with your own for each query, keys and values alone."""
+    ends = (5,), (4, 5), (4, d_v)
     given = [rng.normal(size=(*lead, *end)) for lead, end in zip(batches, ends, strict=True)]
-    batch, weights_batch = np.broadcast_shapes(*batches), np.broadcast_shapes(*batches[:2])
-    whole = [np.broadcast_to(x, (*batch, *end)) for x, end in zip(given, ends, strict=True)]
-    query, keys, values = given
-    shapes = f"query {query.shape}, keys {keys.shape}, values {values.shape}"
-    value, weights = soft_lookup(*(x.copy() for x in given), temperature=0.8)
-    message = (
-        f"{shapes}: the leading axes of all three broadcast, and an answer is as long as a value. "
-        f"So the answer should have shape {(*batch, d_v)}, and has {np.shape(value)}. Leading axes "
-        "of length 1 stay, too."
+    assert_each_alone(
+        lambda *arrays: soft_lookup(*arrays, temperature=0.8), [given], own_axes=(1, 2, 2), names=names
     )
-    assert_equal(np.shape(value), (*batch, d_v), message, name="the shape of the answer")
-    expected, its_weights = np.empty((*batch, d_v)), np.empty((*batch, n))
-    for at in np.ndindex(*batch):
-        one, its_keys, its_values = (x[at].copy() for x in whole)
-        found = soft_lookup(one[None], its_keys, its_values, temperature=0.8)
-        message = "Query (1, d), n keys, n values: an answer (1, d_v) and weights (1, n)."
-        assert_equal([np.shape(one) for one in found], [(1, d_v), (1, n)], message)
-        expected[at], its_weights[at] = found[0][0], found[1][0]
-    message = f"{shapes}: values with the other sign have another answer, and none of it is NaN."
-    other, _ = soft_lookup(query, keys, -values, temperature=0.8)
-    assert_equal(bool(np.abs(np.asarray(value) - other).max() > 1e-3), True, message)
-    message = (
-        f"{shapes}: each answer has to be the one that your function gives for its query, keys and "
-        "values alone: each query meets the keys and values of its batch."
-    )
-    phrase = "for the queries one by one"
-    assert_close(value, expected, message, name="the answer", against=phrase)
-    if len(query.shape) == 2:
-        turned = query.T.copy(), keys.swapaxes(-1, -2).copy(), values.swapaxes(-1, -2).copy()
-        message += " All three are transposes of others."
-        again, _ = lookup_of_transposes(*turned)
-        assert_close(again, expected, message, name="the answer", against=phrase)
-    if batch == weights_batch:
-        message = (
-            f"{shapes}: each row of weights has to be the one that your function gives for its "
-            "query and keys alone; the leading axes are those of query and keys."
-        )
-        assert_close(weights, its_weights, message, name="the weights", against=phrase)
-
 
 with check("several queries for one text: each as alone", points=0.5):
-    for lead in ((2,), (4,), (1,), (33,)):
-        compare((lead, (), ()))
-    compare(((6,), (), ()), d_v=1)
-with check("one query without a leading axis: as in a batch of one", points=0.25):
-    compare(((), (), ()))
-with check("one batch axis in all three, and a text for each query: each as alone", points=0.75):
+    compare(((3,), (), ()))
+    compare(((1,), (), ()), d_v=1)
+with check("a text for each query: each as alone", points=0.5):
     compare(((4,), (4,), (4,)))
-    compare(((3,), (3,), (3,)), 3, 3, 3)
-    compare(((3,), (3,), (3,)), 3, 3, 2)
-    compare(((2,), (2,), (2,)), 33, 17, 1)
-    compare(((2,), (2,), (2,)), 1, 1, 1)
-with check("leading axes that broadcast, two and more: each as alone", points=0.5):
-    for query_batch, keys_batch, values_batch in (
-        ((2, 6), (), ()),
-        ((2, 1), (), ()),
-        ((), (2, 6), (2, 6)),
-        ((2, 6), (2, 6), (2, 6)),
-        ((2, 1), (6,), (6,)),
-        ((6,), (2, 1), (2, 1)),
-        ((6,), (6,), ()),
-        ((), (2,), ()),
-        ((2, 6), (6,), (2, 1)),
-        ((), (), (2,)),
-        ((6,), (), (2, 1)),
-        ((2, 1), (1,), (1,)),
-        ((3, 3), (3,), ()),
-        ((4, 2), (2,), (2,)),
-        ((2, 1, 3), (2, 1, 1), ()),
-        ((1, 2, 1, 3), (2, 1), (2, 1)),
-        ((1, 2), (1, 1), (1, 1)),
-    ):
-        compare((query_batch, keys_batch, values_batch))
+    compare(((2, 3), (2, 3), (2, 3)))
+with check("leading axes that broadcast: each as alone", points=0.5):
+    for batches in (((2, 1), (3,), (3,)), ((3,), (2, 1), (2, 1)), ((), (2,), ()), ((2, 3), (3,), ())):
+        compare(batches)
+with check("values with axes of their own: each as alone", points=0.5):
+    for batches in (((), (), (2,)), ((3,), (), (2, 1)), ((2, 3), (3,), (4, 2, 1))):
+        compare(batches, ("the answer",))
 checks_passed("soft_lookup")
 ### END HIDDEN TESTS
 
-# %% check="soft_lookup_errors" points=0.5
+
+# %% check="soft_lookup_errors" points=0.5 card="`temperature <= 0` is a `ValueError`"
 # Hidden checks of soft_lookup: temperatures that make no sense, and ones that do.
 ### SIDE CONDITION: counts once another check of soft_lookup passes.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 query, keys, values = rng.normal(size=5), rng.normal(size=(4, 5)), rng.normal(size=(4, 2))
-for temperature in (0, 0.0, -1, -0.5, -1e-9):
-    with assert_raises(ValueError, f"temperature={temperature} is a ValueError."):
-        soft_lookup(query, keys, values, temperature=temperature)
-for temperature in (0, -0.5):
-    message = f"Queries (2, 1, 5), keys (3, 4, 5), temperature={temperature}: a ValueError, too."
-    with assert_raises(ValueError, message):
-        soft_lookup(np.stack([query, -query])[:, None], np.stack([keys] * 3), values, temperature)
-for temperature in (1e-9, 1, 1e9):
+for T in (0, 0.0, -1, -0.5):
+    with assert_raises(ValueError, f"temperature={T} is a ValueError."):
+        soft_lookup(query, keys, values, temperature=T)
+for T in (1e-9, 1, 1e9):
     try:
-        value, weights = soft_lookup(query, keys, values, temperature=temperature)
-        total = weights.sum()
+        total = np.sum(soft_lookup(query, keys, values, temperature=T)[1])
     except ValueError:
         total = "a ValueError"
-    message = (
-        f"temperature={temperature} is allowed, as is every number above 0, whole or not: one "
-        "query's weights over four keys sum to 1."
-    )
+    message = f"temperature={T} is allowed, as is every number above 0: four weights that sum to 1."
     assert_close(total, 1.0, message, name="the sum")
 ### END HIDDEN TESTS
 
-# %% check="soft_lookup_kinds" points=0.5
+
+# %% check="soft_lookup_kinds" points=0.5 card=["The conventions of lesson 1 hold, for both results", "Whole numbers", "the result is at least as precise as the most precise input"]
 # Hidden checks of soft_lookup: integers, precision.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
-query = rng.integers(-1, 2, size=(3, 5))
-keys, values = rng.integers(-1, 2, size=(4, 5)), rng.integers(-9, 10, size=(4, 2))
-for temperature in (1.0, 2):
-    message = (
-        f"Three queries, four keys, temperature={temperature} (a number above 0, whole or not): "
-        "the answer (3, 2), then the weights (3, 4)."
-    )
-    try:
-        floating = soft_lookup(query + 0.0, keys + 0.0, values + 0.0, temperature)
-        shapes = [np.shape(one) for one in floating]
-    except ValueError:
-        shapes = ["a ValueError"] * 2
-    assert_equal(shapes, [(3, 2), (3, 4)], message, name="the shapes")
-    above = bool((np.asarray(floating[1]) > 0).all())
-    assert_equal(above, True, "Every weight is above 0, and none is NaN.")
-    value, weights = soft_lookup(query, keys, values, temperature)
-    message = (
-        f"Integer arrays, temperature {temperature}: what comes out is what the same numbers in "
-        "float64 give, as floating numbers."
-    )
-    same = "with the same numbers in float64"
-    assert_close(value, np.asarray(floating[0]), message, name="the answer", against=same)
-    assert_close(weights, np.asarray(floating[1]), message, name="the weights", against=same)
-for one in soft_lookup(*(rng.normal(size=shape) for shape in ((3, 5), (4, 5), (4, 2)))):
-    message = "float64 arrays: in one of your results no number has more digits than float32 holds."
-    single = bool((np.asarray(one) == np.asarray(one, dtype=np.float32)).all())
-    assert_equal(single, False, message, name="'7 digits'")
-whole = [query, keys, values]
-for kinds in (
-    "int64 float64 float64",
-    "float64 int64 int64",
-    "float32 float64 float32",
-    "float64 float32 float32",
-    "float32 float32 float64",
-):
-    given = [
-        (x if kind == "int64" else x + 0.25).astype(kind)  # float32 holds these as they are
-        for x, kind in zip(whole, kinds.split(), strict=True)
-    ]
-    floating = soft_lookup(*(x.astype(float) for x in given), 2.0)
-    value, weights = soft_lookup(*given, 2.0)
-    message = (
-        f"query, keys, values of {kinds}: the answer and the weights are those of the same numbers "
-        "in float64: floating, and as precise as the widest of what they are made from."
-    )
-    rough = {"rtol": 1e-3, "atol": 1e-4} if kinds == "float32 float32 float64" else {}
-    expected, expected_weights = (np.asarray(one, dtype=float) for one in floating)
-    for name, one, other, precise in (
-        ("the answer", value, expected, True),
-        ("the weights", weights, expected_weights, not rough),
-    ):
-        assert_close(one, other, message, precise=precise, name=name, against=same, **rough)
+shapes, names = ((3, 5), (4, 5), (4, 2)), ("the answer", "the weights")
+whole = [rng.integers(-1, 2, size=shape) for shape in shapes]
+floats = [rng.normal(size=shape) for shape in shapes]
+with check("whole numbers: as in float64", points=0.25):
+    weights = np.asarray(soft_lookup(*(x + 0.0 for x in whole))[1])
+    assert_equal(bool((weights > 0).all()), True, "Every weight is above 0, and none is NaN.")
+    for T in (1.0, 2):
+        message = f"Whole numbers in all three, temperature {T}: what they give in float64."
+        assert_as_floats(lambda *x: soft_lookup(*x, T), whole, message, names=names)  # noqa: B023
+with check("one of float64, the others of whole numbers or float32: all digits", points=0.25):
+    cases = {
+        "keys and values of float64": (whole[0], *floats[1:]),
+        "a query of float64": (floats[0], *whole[1:]),
+        "keys of float64, the others float32": (whole[0].astype("f4"), floats[1], whole[2].astype("f4")),
+    }
+    for what, given in cases.items():
+        same = soft_lookup(*(x.astype(float) for x in given))
+        for name, one, other in zip(names, soft_lookup(*given), same, strict=True):
+            expected = np.asarray(other, dtype=float)
+            differ = bool(np.ptp(expected) > 1e-6)
+            assert_equal(differ, True, "In float64 there are numbers that differ, and no NaN.")
+            message = f"{what}: the results are those of the same numbers in float64, in all digits."
+            assert_close(one, expected, message, precise=True, name=name, against="in float64")
+checks_passed("soft_lookup")
 ### END HIDDEN TESTS
 
 
-# %% check="soft_lookup_inputs_unchanged" points=0.5
+# %% check="soft_lookup_inputs_unchanged" points=0.5 card="Arguments are not changed"
 # Hidden checks of soft_lookup: the inputs stay as they were.
 ### SIDE CONDITION: counts once another check of soft_lookup passes.
 ### BEGIN HIDDEN TESTS
 @probe
-def result_and_inputs(query, keys, values, temperature):
-    return soft_lookup(query, keys, values, temperature), query, keys, values
-
+def inputs_afterwards(query, keys, values):
+    soft_lookup(query, keys, values, 0.7)
+    return query, keys, values
 
 rng = check_rng()
-given = (rng.normal(size=(2, 5)), rng.normal(size=(2, 4, 5)), rng.normal(size=(2, 4, 3)))
-_, *after = result_and_inputs(*(array.copy() for array in given), 0.7)
-for name, before, now in zip(("query", "keys", "values"), given, after, strict=True):
-    message = f"soft_lookup changes its {name} in place."
-    assert_equal(now, before, message, against="before the call")
+query, keys, values = (rng.normal(size=shape) for shape in ((2, 5), (2, 4, 5), (2, 4, 3)))
+assert_unchanged(inputs_afterwards, query=query, keys=keys, values=values)
 ### END HIDDEN TESTS
+
 
 # %% [markdown]
 # <details><summary>Hint</summary>
@@ -2155,157 +1663,74 @@ def mended_look_up(queries, keys, values, temperature):
     ### END SOLUTION
 
 
-# %% check="mended_look_up" points=2
+# %% check="mended_look_up" points=2 card=["Each query looks up in the keys and values of its own sentence, with the scores divided by `temperature`", "Returns the answers `(batch, n_q, d_v)` and the weights `(batch, n_q, n)`"]
 rng = check_rng()
 queries, keys = rng.normal(size=(3, 3, 4)), rng.normal(size=(3, 3, 4))
 values = rng.normal(size=(3, 3, 2))
 tensors = [torch.tensor(array) for array in (queries, keys, values)]
-by_torch = F.scaled_dot_product_attention(*tensors, scale=1 / 0.7).numpy()
+expected = F.scaled_dot_product_attention(*tensors, scale=1 / 0.7).numpy()
 answers, weights = mended_look_up(queries.copy(), keys.copy(), values.copy(), 0.7)
 with check("each query's weights sum to 1", points=0.5):
     message = "Three sentences of three words: the weights of each query sum to 1 (the last axis)."
     assert_close(np.sum(weights, axis=-1), np.ones((3, 3)), message, name="the sums")
 with check("three sentences of three words", points=1):
-    message = (
-        "Three sentences of three words, temperature 0.7: each query should get the answer that "
-        "torch gives it: keys and values of its own sentence, softmax over the keys."
-    )
+    message = "Does each query look up in its own sentence, with the softmax over the keys?"
     floating = isinstance(answers, np.ndarray) and answers.dtype.kind == "f"
-    turned = by_torch.swapaxes(0, 1)
+    turned = expected.swapaxes(0, 1)
     if floating and answers.shape == turned.shape and np.abs(answers - turned).max() < 1e-6:
-        message += (
-            " Yours are these with the first two axes exchanged: the answer to query j of "
-            "sentence i stands at query i of sentence j."
-        )
-    assert_close(answers, by_torch, message, name="the answers")
+        message = "The answer to query j of sentence i stands at query i of sentence j."
+    assert_close(answers, expected, message, name="the answers")
 with check("one query in each of two sentences: as among the others", points=0.5, side=True):
-    one, its_weights = mended_look_up(queries[:2, :1], keys[:2], values[:2], 0.7)
-    message = (
-        "One query in each of two sentences: it gets what your code gave it with the others. Where "
-        "the two are not equal, at least one of them is wrong: it may be either."
-    )
-    others = "with the other queries and sentences"
-    expected = np.asarray(weights)[:2, :1]
-    assert_close(its_weights, expected, message, name="the weights", against=others)
-    expected = np.asarray(answers)[:2, :1]
-    assert_close(one, expected, message, name="the answers", against=others)
     message = "The weights are no constant, and none is NaN."
     assert_equal(bool(np.ptp(np.asarray(weights)) > 1e-3), True, message)
+    message = "One query in each of two sentences. Where the two differ, at least one is wrong."
+    alone = mended_look_up(queries[:2, :1], keys[:2], values[:2], 0.7)
+    for name, one, all_of_them in zip(("the answers", "the weights"), alone, (answers, weights)):
+        others = np.asarray(all_of_them)[:2, :1]
+        assert_close(one, others, message, name=name, against="with the others")
 checks_passed("mended_look_up")
 
-# %% check="mended_look_up_sizes" points=1
-# Hidden checks of mended_look_up: sizes that differ or are equal, dtypes, the inputs afterwards.
+
+# %% check="mended_look_up_sizes" points=1 card=["sizes of which no two need be equal", "Returns the answers `(batch, n_q, d_v)` and the weights `(batch, n_q, n)`", "Whole numbers", "Arguments are not changed"]
+# Hidden checks of mended_look_up: sizes that differ, whole numbers, the inputs afterwards.
 ### BEGIN HIDDEN TESTS
+@probe
+def inputs_afterwards(queries, keys, values):
+    mended_look_up(queries, keys, values, 2.0)
+    return queries, keys, values
+
+def torch_looks_up(queries, keys, values, temperature):
+    queries, keys, values = (torch.tensor(x) for x in (queries, keys, values))
+    weights = torch.softmax(queries @ keys.mT / temperature, dim=-1)
+    return (weights @ values).numpy(), weights.numpy()
+
 rng = check_rng()
-cases = ((2, 3, 4, 5, 6), (5, 2, 3, 4, 1), (1, 4, 2, 3, 5), (3, 1, 1, 2, 2))
-for (batch, n_q, n, d, d_v), T in zip(cases, (2.0, 50.0, 0.4, 1.0), strict=True):
-    queries, keys = rng.normal(size=(batch, n_q, d)), rng.normal(size=(batch, n, d))
-    values = rng.normal(size=(batch, n, d_v))
-    tensors = [torch.tensor(array) for array in (queries, keys, values)]
-    expected = F.scaled_dot_product_attention(*tensors, scale=1 / T).numpy()
-    answers, weights = mended_look_up(queries, keys, values, T)
-    shapes = f"queries {queries.shape}, keys {keys.shape}, values {values.shape}, temperature {T}"
-    message = (
-        f"{shapes}: the weights have shape {(batch, n_q, n)}, a weight for each query and key."
-    )
-    assert_equal(np.shape(weights), (batch, n_q, n), message, name="the shape of the weights")
-    message = (
-        f"{shapes}: each query should get the answer that torch gives it: keys and values of its "
-        f"own sentence, scores divided by {T}."
-    )
-    assert_close(answers, expected, message, name="the answers")
-    one_hot = torch.eye(n).double().expand(batch, n, n)  # with these values torch returns weights
-    by_torch = F.scaled_dot_product_attention(*tensors[:2], one_hot, scale=1 / T).numpy()
-    message = f"{shapes}: the returned weights are those of torch, from scores divided by {T}."
-    assert_close(weights, by_torch, message, name="the weights")
+names = ("the answers", "the weights")
 
+def drawn(batch, n_q, n, d, d_v):
+    return [rng.normal(size=(batch, *size)) for size in ((n_q, d), (n, d), (n, d_v))]
 
-@probe
-def results_and_inputs(queries, keys, values, temperature):
-    return mended_look_up(queries, keys, values, temperature), (queries, keys, values)
+def compare(sizes, temperature):
+    message = f"temperature {temperature}: as torch, for the keys and values of its own sentence."
+    cases = {f"(batch, n_q, n, d, d_v) = {sizes}": (*drawn(*sizes), temperature)}
+    assert_as_reference(mended_look_up, torch_looks_up, cases, message, names=names)
 
-
-given = queries, keys, values
-_, after = results_and_inputs(*(x.copy() for x in given), 2.0)
-for name, before, now in zip(("queries", "keys", "values"), given, after, strict=True):
-    message = f"mended_look_up changes its {name} in place."
-    assert_equal(now, before, message, name=name, against="before the call")
-whole = [rng.integers(-1, 2, size=shape) for shape in ((2, 3, 5), (2, 4, 5), (2, 4, 3))]
-whole[0][:, 0, :2], whole[1][:, 0, :2] = 1, 1
-for kinds in (
-    "int64 int64 int64",
-    "int64 float64 float64",
-    "float64 int64 int64",
-    "float32 float64 float64",
-    "float64 float32 float32",
-    "float32 float32 float64",
-):
-    given = [
-        (x if kind == "int64" else x + 0.25).astype(kind)  # float32 holds these as they are
-        for x, kind in zip(whole, kinds.split(), strict=True)
-    ]
-    answers, weights = mended_look_up(*(x.astype(np.float64) for x in given), 3.0)
-    expected = np.asarray(answers, dtype=float), np.asarray(weights, dtype=float)
-    answers, weights = mended_look_up(*given, 3.0)
-    message = (
-        f"queries, keys, values of {kinds}: the answers and the weights are those of the same "
-        "numbers in float64: floating, and as precise as the widest of what they are made from."
-    )
-    exact = {} if kinds != "float32 float32 float64" else {"rtol": 1e-3, "atol": 1e-4}
-    same = "with the same numbers in float64"
-    for name, found, other, precise in (
-        ("the answers", answers, expected[0], True),
-        ("the weights", weights, expected[1], not exact),
-    ):
-        assert_close(found, other, message, precise=precise, name=name, against=same, **exact)
-
-
-@probe
-def results_of_transposes(queries, keys, values, temperature):
-    return mended_look_up(queries.mT, keys.mT, values.mT, temperature)
-
-
-for (batch, n_q, n, d, d_v), T, kind in (
-    ((2, 3, 4, 1, 2), 3.0, "any"),
-    ((4, 4, 4, 4, 4), 1, "any"),
-    ((3, 2, 5, 3, 2), np.int64(2), "any"),
-    ((2, 33, 17, 2, 3), 1.0, "any"),
-    ((2, 2, 65, 33, 1), np.float32(4), "below 0"),
-    ((1, 3, 2, 65, 130), 8.0, "any"),
-    ((2, 131, 3, 2, 2), 0.5, "above 0"),
-    ((2, 1, 33, 130, 3), 9, "any"),
-    ((2, 3, 4, 2, 3), 1.0, "equal queries"),
-    ((2, 3, 4, 2, 3), 1.0, "queries of zeros"),
-    ((2, 3, 4, 2, 3), 1.0, "two equal queries"),
-    ((2, 3, 4, 2, 3), 60.0, "queries times 100"),
-    ((2, 3, 4, 2, 3), 2000.0, "queries times 5000"),
-    ((5, 3, 33, 2, 3), 2.0, "any"),
-):
-    queries, keys = rng.normal(size=(batch, n_q, d)), rng.normal(size=(batch, n, d))
-    values = rng.normal(size=(batch, n, d_v))
-    if kind == "two equal queries":
-        queries[:, 1] = queries[:, 0]
-    elif kind == "equal queries":
-        queries[:] = queries[:, :1]
-    elif kind.endswith(" 0"):
-        queries = np.abs(queries) * (-1 if kind == "below 0" else 1)
-    elif kind != "any":
-        queries *= 0.0 if kind == "queries of zeros" else float(kind.split()[-1])
-    tensors = [torch.tensor(x) for x in (queries, keys)]
-    right = torch.softmax(tensors[0] @ tensors[1].mT / float(T), -1)
-    expected = (right @ torch.tensor(values)).numpy()
-    message = (
-        f"queries {queries.shape} ({kind}), keys {keys.shape}, values {values.shape}, temperature "
-        f"{T} ({type(T).__name__}): the weights are the softmax of the scores divided by it, and "
-        "each query looks up in the keys and values of its own sentence."
-    )
-    turned = [x.swapaxes(-1, -2).copy() for x in (queries, keys, values)]
-    results = [mended_look_up(queries=queries, keys=keys, values=values, temperature=T)]
-    results += [results_of_transposes(*turned, T)] if batch > 3 else []
-    for (answers, weights), what in zip(results, ("", " All three are transposes of others.")):
-        assert_close(weights, right.numpy(), message + what, name="the weights")
-        assert_close(answers, expected, message + what, name="the answers")
+with check("sizes that differ", points=0.5):
+    for sizes, temperature in (((2, 3, 4, 5, 6), 2.0), ((5, 2, 3, 4, 1), 0.4), ((1, 4, 2, 3, 5), 1)):
+        compare(sizes, temperature)
+with check("queries of whole numbers: as in float64", points=0.25):
+    _, keys, values = drawn(2, 3, 4, 5, 6)
+    given = rng.integers(-1, 2, size=(2, 3, 5)), keys, values
+    answers, _ = mended_look_up(*given, 3.0)
+    assert_equal(bool(np.ptp(answers) > 1e-3), True, "The answers differ, and none is NaN.")
+    message = "Queries of whole numbers beside other keys. Check first: are fractions cut off?"
+    assert_as_floats(lambda *x: mended_look_up(*x, 3.0), given, message, names=names)
+with check("the arguments stay as they are", points=0.25, side=True):
+    queries, keys, values = drawn(2, 3, 4, 5, 6)
+    assert_unchanged(inputs_afterwards, queries=queries, keys=keys, values=values)
+checks_passed("mended_look_up")
 ### END HIDDEN TESTS
+
 
 # %% [markdown]
 # Keep the lesson of this bug: **square shapes hide mistakes.** Test with sizes that all differ
