@@ -75,10 +75,14 @@ def as_html(text: str) -> str:
 
 
 #: A page that runs what a cell shows scrolls to a new box, whose headline may have left the view;
-#: one that is opened later, with the box in it, stays where it is.
+#: one that is opened later, with the box in it, stays where it is. JupyterLab's strip for a
+#: traceback goes, where there is none below the box.
 _IN_VIEW = (
-    "<script>(function (box, shown) {{ if (box && Date.now() / 1000 - shown < 60) setTimeout("
-    "function () {{ box.scrollIntoView({{block: 'nearest'}}); }}, 150); }})"
+    "<script>(function (box, shown) {{ if (!box) return; setTimeout(function () {{ "
+    "var one = box.closest('.jp-OutputArea-child'), next = one && one.nextElementSibling; "
+    "if (next && !next.innerText.trim() && next.querySelector('[data-mime-type$=\"stderr\"]')) "
+    "next.style.display = 'none'; "
+    "if (Date.now() / 1000 - shown < 60) box.scrollIntoView({{block: 'nearest'}}); }}, 150); }})"
     "(document.currentScript && document.currentScript.parentElement, {:.0f});</script>"
 )
 

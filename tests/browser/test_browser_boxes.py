@@ -16,7 +16,7 @@ from autograder.course.lessons import Lesson
 from autograder.notebooks import HIDDEN, KERNEL
 
 from ..conftest import COURSE
-from .notebook_page import cell, run, wait_for_the_kernel
+from .notebook_page import PINK, cell, run, wait_for_the_kernel
 from .window import SECONDS, jupyter_lab, needs_chromium, window
 
 expect.set_options(timeout=SECONDS * 1000)
@@ -89,3 +89,4 @@ def test_the_headline_of_the_tallest_boxes_is_seen(tmp_path: Path) -> None:
             page.wait_for_timeout(1000)
             expect(box.locator("p").first).to_be_in_viewport()
             expect(box.locator("p").first).to_contain_text(name)
+            expect(check.locator(PINK)).to_be_hidden()  # there is no traceback in it
