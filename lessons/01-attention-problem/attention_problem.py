@@ -349,8 +349,9 @@ for order in ("the cat black sleeping", "the black cat sleeping", "the dog black
 # %% [markdown]
 # ## 2. Look everywhere: the weighted average
 #
-# Your rows looked at one word each. The translator's own rows are seldom 1 and 0: they are a little of
-# this and a little of that, because a network learns by small changes. It needs one operation that
+# Your rows looked at one word each. A network cannot begin so: it learns by small changes. Before training the
+# translator's rows look at every word a little (Figure 3), and step by step they come to what Figure 1 shows.
+# For that it needs one operation that
 #
 # * takes **any number** of states (vectors that stand for words) and gives **one** vector of fixed size;
 # * can pick out one state, or mix several;
