@@ -6,7 +6,7 @@
 # - **Put** the published weights into your own `TransformerBlock`, and **prove** layer by layer
 #   that it is the same model.
 # - **Count** what a head does over many sentences, and **catch** a head that only looks right.
-# - **Search** sentences by what they mean, and **knock out** heads to see which a task needs.
+# - **Search** sentences by what they mean, and **ablate** heads to see which a task needs.
 #
 # Three questions from earlier lessons first. Answer each before you unfold it.
 #
@@ -2774,7 +2774,7 @@ assert not published or (less["L3H1"] >= 6 and 1 <= turned["L3H1"] <= 4 and turn
 # pair could show either. (A model that reads only leftwards has not read the last word when it stands at "it":
 # its row "it" is the same in both sentences. Lesson 19 shows it.)
 #
-# ## 8. Knock a head out
+# ## 8. Ablate a head
 #
 # We have named heads. Does the model **need** them? Take a head away and measure. What should stand
 # in its place? Zeros would be something that the next layers have never seen. So its result is
@@ -2784,12 +2784,12 @@ assert not published or (less["L3H1"] >= 6 and 1 <= turned["L3H1"] <= 4 and turn
 # By the first question at the opening: what `W_o` reads are the heads side by side, so a small
 # hook before `W_o` is enough. The task is that of section 5, twenty triples.
 #
-# **Predict, then run.** Each of the 72 heads is knocked out by itself. How many of the triples are
+# **Predict, then run.** Each of the 72 heads is ablated by itself. How many of the triples are
 # lost at worst? And when all heads that this lesson named go at once?
 
 
 # %% tags=["demonstration", "nbval-ignore-output"]
-def knocked_out(heads):
+def ablated(heads):
     """Sentence vectors with these heads, (layer, head) pairs, replaced by their mean."""
     d_head = d_model // num_heads
 
@@ -2823,7 +2823,7 @@ everyone = [(layer, head) for layer in range(num_layers) for head in range(num_h
 one_missing = torch.zeros(num_layers, num_heads)
 triples_left = torch.zeros(num_layers, num_heads)
 for layer, head in everyone:
-    found = knocked_out([(layer, head)])
+    found = ablated([(layer, head)])
     one_missing[layer, head] = (found * vectors).sum(-1).mean()
     triples_left[layer, head] = right_triples(found)
 print(f"one head missing: cosine at least {one_missing.min():.2f}, triples at least {int(triples_left.min())}")
@@ -2844,7 +2844,7 @@ groups |= {f"all of layer {layer}": [(layer, h) for h in range(num_heads)] for l
 groups["all heads of all layers"] = everyone
 cosine_left, left = {}, {}
 for name, heads in groups.items():
-    found = knocked_out(heads)
+    found = ablated(heads)
     cosine_left[name], left[name] = (found * vectors).sum(-1).mean().item(), right_triples(found)
     print(f"{name:26s} {len(heads):2d} heads   cosine {cosine_left[name]:.2f}   triples {left[name]:2d}")
 assert not published or (one_missing.min() > 0.93 and triples_left.min() >= 12)
@@ -2885,7 +2885,7 @@ assert not published or left["all heads of all layers"] <= 9
 # of 72 heads looks good by chance on the sentences it was chosen by. On `[CLS]`: softmax must put
 # its weight somewhere; a head that has nothing to do puts it on `[CLS]`, whose values are short, so
 # it adds nearly nothing. If `[CLS]` is hidden, that weight goes to words with long values, and
-# every resting head adds something that nobody asked for. On the knock-out: it follows that this
+# every resting head adds something that nobody asked for. On the ablation: it follows that this
 # task, twenty triples, does not need these heads, or that others do the same work. It does not
 # follow that the heads are useless: another task may need them, and they were replaced by their
 # mean, not by the work of a model that was trained without them.
@@ -2919,7 +2919,7 @@ assert not published or left["all heads of all layers"] <= 9
 # | published layer | 16 tensors | `load_block` | all or nothing, shapes looked at first |
 # | sentence vector | mean over kept tokens, length 1 | `sentence_embedding` | search by dot product |
 # | share of attention | $\frac{1}{\lvert Q \rvert} \sum_{q \in Q} \sum_{k \in C} a_{qk}$ | `attention_share` | one number a head |
-# | mean ablation | a head's result becomes its mean | `knocked_out` | what a task needs |
+# | mean ablation | a head's result becomes its mean | `ablated` | what a task needs |
 #
 # ## Check yourself
 #
@@ -2980,6 +2980,6 @@ assert not published or left["all heads of all layers"] <= 9
 #
 # ## What comes next
 #
-# Here we looked from outside and knocked out. Lesson 13 goes inside: it builds a small circuit of
+# Here we looked from outside, and ablated. Lesson 13 goes inside: it builds a small circuit of
 # two heads by hand, without training, and learns to say which part of a model adds what to its
 # answer.

@@ -48,7 +48,7 @@ torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numb
 #
 # Three questions from memory first. Say your answer aloud, then unfold.
 #
-# <details><summary>Lesson 12: you knock a head out by putting zeros in place of its output. What else
+# <details><summary>Lesson 12: you ablate a head by putting zeros in place of its output. What else
 # should you try before you say "the model needs this head"?</summary>
 #
 # Its mean in place of zeros, since the rest of the model may never have seen zeros; and another
@@ -75,7 +75,7 @@ torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numb
 #
 # Lesson 5 trained a model on repeated texts, "the black cat is sleeping the black cat is ...", and
 # two maps suggested how it works: a head of layer 1 looks one word back, a head of layer 2 looks at
-# the word after the earlier copy. Lesson 12 counted what heads look at, and knocked some out. Here
+# the word after the earlier copy. Lesson 12 counted what heads look at, and ablated some. Here
 # most visualisations of attention stop. Three questions are left:
 #
 # 1. **Is the story enough?** Could a model with just these two heads do the task, and nothing else?

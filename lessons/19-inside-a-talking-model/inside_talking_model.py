@@ -2511,7 +2511,7 @@ check_answer("answer_lora", answer_lora)
 # questions). 1 point: fresh questions, or more of them, not those that chose the head. 1 point: attention
 # or need is not storage.
 #
-# **Sample A** (5 points). "I would knock out each of the other heads of that layer and show 9 of 12
+# **Sample A** (5 points). "I would ablate each of the other heads of that layer and show 9 of 12
 # beside it. Zero is something the model never saw, so try the mean, and better still paste the head's
 # output from another question and look whether the answer follows. Does it still speak English without
 # it? They should print the loss on normal text. The head was picked on the same 12 questions on which it
