@@ -64,7 +64,7 @@ def puzzle(
     Args:
         name: of the variable that holds the answer.
         answer: as it stands there; None: there is none yet.
-        does: ``does(answer, example)``, what attention makes of the example with that answer.
+        does: ``does(answer, example)``, what comes of the example with that answer.
         wanted: ``wanted(example)``, what it should make of it; numbers, compared to 0.001.
         examples: what it is tried on, the smallest first.
     """
