@@ -142,43 +142,6 @@ with exercise("causal_mask"):
         "keys.",
     )
 
-    wrong(
-        "mask_positions_int8",
-        {
-            "return np.tri(n, dtype=bool)": """
-                position = np.arange(n).astype(np.int8)
-                return position <= position[:, None]
-            """,
-        },
-        "In a long text your mask comes out as if positions were numbers of one byte, which end at "
-        "127 (int8) or 255 (uint8): some later words count as earlier ones, and some earlier ones "
-        "as later. A text may be longer than that.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "mask_positions_uint8",
-        {
-            "return np.tri(n, dtype=bool)": """
-                position = np.arange(n).astype(np.uint8)
-                return position <= position[:, None]
-            """,
-        },
-        "In a long text your mask comes out as if positions were numbers of one byte, which end at "
-        "127 (int8) or 255 (uint8): some later words count as earlier ones, and some earlier ones "
-        "as later. A text may be longer than that.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "mask_table_of_512",
-        "return np.tri(512, dtype=bool)[:n, :n].copy()",
-        "For a text of more than 1000 words your mask has 512 rows. It has one row and one column for "
-        "each word, however many there are.",
-        seen="a trial with typical wrong answers",
-    )
-
-
 with exercise("combine_masks"):
     wrong(
         "combine_or",
@@ -278,6 +241,7 @@ with exercise("combine_masks"):
         "`np.logical_and` of two torch tensors gives a tensor of integers (uint8) and not of "
         "booleans: it is NumPy's function. Use what arrays and tensors share, the operator.",
         seen="a trial with typical wrong answers",
+        edge=True,
     )
 
     wrong(
@@ -461,81 +425,6 @@ with exercise("combine_masks"):
         "that is not there. It allows nothing, and neither may the result.",
         seen="answers written blind",
     )
-
-    wrong(
-        "combine_skips_later_masks_of_true",
-        {
-            "combined = mask if combined is None else combined & mask": """
-                if combined is None:
-                    combined = mask
-                elif not mask.all():
-                    combined = combined & mask
-            """,
-        },
-        "A mask that is True everywhere and stands behind another has no effect on your result. It "
-        "hides nothing, but its axes count: the result has the shape to which all masks broadcast.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "combine_stops_where_nothing_is_left",
-        {
-            "combined = mask if combined is None else combined & mask":
-            """
-                combined = mask if combined is None else combined & mask
-                if not combined.any():
-                    break
-            """,
-        },
-        "Behind a mask that is False everywhere the axes of the later masks have no effect on your "
-        "result. They allow nothing more, but the result has the shape to which all masks broadcast.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "combine_axes_by_their_lengths",
-        {
-            "combined = mask if combined is None else combined & mask": """
-                if combined is not None and (combined.ndim, mask.ndim) == (3, 2):
-                    mask = mask[:, None] if len(mask) == len(combined) else mask
-                combined = mask if combined is None else combined & mask
-            """,
-        },
-        "Where a batch has as many texts as a text has words, your result is another one, as when "
-        "the first axis of an (n, n) mask is taken for the texts. Lengths do not say what an axis "
-        "is: shapes broadcast from the right.",
-    )
-
-    wrong(
-        "combine_loses_a_batch_of_one",
-        {
-            "return combined": """
-                if combined is not None and combined.ndim == 3 and len(combined) == 1:
-                    combined = combined[0]
-                return combined
-            """,
-        },
-        "A batch of one text comes out without its batch axis. The result has the shape to which "
-        "the masks broadcast, and axes of length 1 belong to it.",
-    )
-
-    wrong(
-        "combine_pairs_leave_some_out",
-        """
-            left = [mask for mask in masks if mask is not None]
-            if not left:
-                return None
-            if len(left) > 1 and len(left) % 2 == 1:
-                left.append(left[-1])
-            while len(left) > 1:
-                left = [a & b for a, b in zip(left[0::2], left[1::2])]
-            return left[0]
-        """,
-        "Of five masks, for one, not all have an effect on your result, as where masks are taken "
-        "in pairs, round by round, and one that finds no partner is dropped. Every mask counts.",
-        seen="answers written blind",
-    )
-
 
 with exercise("leaks_future"):
     wrong(
@@ -961,14 +850,6 @@ with exercise("leaks_future"):
         seen="answers written blind",
     )
 
-    wrong(
-        "leak_none_in_one_feature",
-        {"for t in range(1, n):": "for t in range(1, n if d_model > 1 else 1):"},
-        "Where a position has a single feature, a leaky layer comes through your test. One number "
-        "of a later position can be read as well as many.",
-    )
-
-
 choice(
     "answer_padding",
     "a",
@@ -1139,27 +1020,6 @@ with exercise("mended_tasks"):
         "tensors, do not write into an argument.",
         seen="answers written blind",
     )
-
-    wrong(
-        "mend_as_int64",
-        {"texts[:, :-1], texts[:, 1:]": "texts[:, :-1].long(), texts[:, 1:].long()"},
-        "Texts in int32 come back in another dtype. The characters stay what they are in the text.",
-        seen="read in a review of the checks",
-    )
-
-    wrong(
-        "mend_by_places_in_memory",
-        """
-            batch, length = texts.shape
-            targets = torch.as_strided(texts, (batch, length - 1), (length, 1), 1)
-            return texts[:, :-1], targets
-        """,
-        "Where texts is cut out of a larger tensor, your targets come from other places of that "
-        "tensor. The rows of such a piece do not lie side by side in memory, and it need not begin "
-        "where the memory begins.",
-        seen="answers written blind",
-    )
-
 
 choice(
     "answer_recall_average",
