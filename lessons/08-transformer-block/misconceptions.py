@@ -524,36 +524,11 @@ with exercise("LayerNorm", base=SHORT_LAYER_NORM):
     )
 
     wrong(
-        "norm_detached_in_evaluation",
-        {"m = x.mean": "x = x if self.training else x.detach()\nm = x.mean"},
-        "In evaluation mode no gradient reaches x. The two modes should agree, in the gradients too.",
-        seen="a trial with typical wrong answers",
-    )
-
-    wrong(
         "norm_eps_or_default",
         {"self.eps = eps": "self.eps = eps or 1e-5"},
         "For small features your result with eps = 0 is another than with a tiny eps, as when 0 is "
         "taken for an eps that is not given. Any eps counts as it is.",
         seen="answers written blind",
-    )
-
-    wrong(
-        "norm_constant_text_returns_early",
-        {"v = x.var": "if not (x - m).any():\n    return self.beta.expand(x.shape)\nv = x.var"},
-        "Where the features of every word are equal, x or gamma gets no gradient, as when beta is "
-        "returned early. No special case is needed: eps keeps the quotient finite.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "norm_gamma_kept",
-        {
-            "return self.gamma * (x - m)":
-                'return self.__dict__.setdefault("kept", self.gamma * 1) * (x - m)',
-        },
-        "When the parameters change after a first call, as in training, your result still comes "
-        "from earlier numbers. Take gamma and beta as they are in each call.",
     )
 
     wrong(
@@ -666,14 +641,6 @@ with exercise("FeedForward"):
         "feed_relu6",
         {"torch.relu(self.linear1(x))": "torch.clamp(self.linear1(x), 0, 1)"},
         "Your ReLU also cuts at the top. ReLU lets every positive number through as it is.",
-    )
-
-    wrong(
-        "feed_relu_up_to_6",
-        {"torch.relu": "F.relu6"},
-        "You use ReLU6, which makes everything above 6 a 6. ReLU leaves positive numbers as they "
-        "are, however large.",
-        seen="networks for small devices",
     )
 
     wrong(
@@ -833,33 +800,6 @@ with exercise("FeedForward"):
     )
 
     wrong(
-        "feed_view",
-        {
-            "return self.linear2(torch.relu(self.linear1(x)))": """
-                words = x.view(-1, x.shape[-1])
-                return self.linear2(torch.relu(self.linear1(words))).view(x.shape)
-            """,
-        },
-        "A `view` in your code wants numbers that lie in memory in the usual order. An x that was "
-        "transposed before does not, and is an error. A linear layer needs no other shape.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "feed_pieces_joined_along_the_first_axis",
-        {
-            "return self.linear2(torch.relu(self.linear1(x)))": """
-                pieces = [self.linear2(torch.relu(self.linear1(p))) for p in x.split(64, dim=-2)]
-                return pieces[0] if len(pieces) == 1 else torch.cat(pieces)
-            """,
-        },
-        "The words of a long text come out along the first axis, as when pieces of the text are "
-        "joined there. That is the axis of the words only where there is no batch: count it from "
-        "the end.",
-        seen="answers written blind",
-    )
-
-    wrong(
         "feed_no_gradient_in_evaluation",
         {
             "return self.linear2(torch.relu(self.linear1(x)))":
@@ -870,19 +810,6 @@ with exercise("FeedForward"):
         },
         "In evaluation mode no gradient reaches x. The two modes should agree, in the gradients too.",
         seen="a trial with typical wrong answers",
-    )
-
-    wrong(
-        "feed_weights_kept",
-        {
-            "return self.linear2(torch.relu(self.linear1(x)))":
-            """
-                kept = self.__dict__.setdefault("kept", self.linear1.weight * 1)
-                return self.linear2(torch.relu(F.linear(x, kept, self.linear1.bias)))
-            """,
-        },
-        "When the parameters change after a first call, as in training, your result still comes "
-        "from earlier numbers. Take the weights of linear1 and linear2 as they are in each call.",
     )
 
     wrong(
@@ -897,27 +824,6 @@ with exercise("FeedForward"):
         "A batch of one text comes out without its batch axis. The result has the shape of x, and "
         "axes of length 1 belong to it.",
     )
-
-    wrong(
-        "feed_last_piece_left_out",
-        {
-            "return self.linear2(torch.relu(self.linear1(x)))":
-            """
-                words = x.reshape(-1, x.shape[-1])
-                size = min(128, len(words))
-                result = torch.zeros_like(words)
-                for i in range(0, len(words) - size + 1, size):
-                    piece = self.linear1(words[i : i + size])
-                    result[i : i + size] = self.linear2(torch.relu(piece))
-                return result.reshape(x.shape)
-            """,
-        },
-        "Some words of a long text come out otherwise than in a short one, and with another number "
-        "of words all are right: as where words are worked on in pieces, and the last piece is "
-        "left out when it is not full. The number of words changes nothing.",
-        seen="answers written blind",
-    )
-
 
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_TRANSFORMER_BLOCK = """
@@ -1357,28 +1263,6 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
     )
 
     wrong(
-        "block_change_hidden",
-        {
-            """
-                if self.norm_first:
-                    a, w = self.attention(self.norm1(x), mask=mask)
-                    x = x + a
-                    return x + self.feed_forward(self.norm2(x)), w
-            """: "",
-            "x, mask=mask": "self.norm1(x) if self.norm_first else x, mask=mask",
-            "x = self.norm1(x + a)": """
-                a = a * (w.sum((-1, -3)) > 0)[..., None]
-                h = x + a if self.norm_first else self.norm1(x + a)
-                y = self.feed_forward(self.norm2(h) if self.norm_first else h)
-            """,
-            "self.norm2(x + self.feed_forward(x))":
-                "h + y if self.norm_first else self.norm2(h + y)",
-        },
-        "Words that may attend to nothing get no change from the attention at all. Lesson 5's "
-        "layer gives them the bias of W_o, and that is added as for every word.",
-    )
-
-    wrong(
         "block_output_only",
         {
             "(self.norm2(x)), w": "(self.norm2(x))",
@@ -1459,22 +1343,6 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
             "(x + self.feed_forward(x)), w": "(x + self.feed_forward(x)), w.detach()",
         },
         "The weights are cut off from the gradient. Gradients should flow through both results.",
-    )
-
-    wrong(
-        "block_weights_of_another_call",
-        {
-            "return x + self.feed_forward(self.norm2(x)), w": """
-                x = x + self.feed_forward(self.norm2(x))
-                return x, self.attention(x, mask=mask)[1]
-            """,
-            "return self.norm2(x + self.feed_forward(x)), w": """
-                x = self.norm2(x + self.feed_forward(x))
-                return x, self.attention(x, mask=mask)[1]
-            """,
-        },
-        "The weights you return come from a second call of the attention, on the output. They "
-        "should be those that were used.",
     )
 
     wrong(
@@ -1632,64 +1500,6 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
     )
 
     wrong(
-        "block_mask_of_an_earlier_call",
-        {
-            "if self.norm_first:":
-            """
-                self.kept = vars(self).get("kept") if mask is None else mask
-                mask = self.kept
-                if self.norm_first:
-            """,
-        },
-        "A call without a mask, after one with a mask, gives what the old mask gives. Each call has its "
-        "own mask, or none.",
-        seen="a trial with typical wrong answers",
-    )
-
-    wrong(
-        "block_no_mask_in_training",
-        {
-            "if self.norm_first:":
-            """
-                mask = None if self.training else mask
-                if self.norm_first:
-            """,
-        },
-        "In training mode your block gives with a mask what it gives without one. The mask counts in "
-        "both modes.",
-        seen="a trial with typical wrong answers",
-    )
-
-    wrong(
-        "block_mask_of_texts_taken_for_heads",
-        {
-            "if self.norm_first:":
-            """
-                if mask is not None and x.ndim == mask.ndim == 3 and len(mask) == self.heads:
-                    mask = mask[None]
-                if self.norm_first:
-            """,
-            "self.norm_first = norm_first": "self.norm_first, self.heads = norm_first, num_heads",
-        },
-        "With as many texts as heads, a mask for each text works as one for each head. Lengths do "
-        "not say what an axis is: pass the mask on as it is, the attention counts its axes.",
-    )
-
-    wrong(
-        "block_mask_of_words_taken_for_texts",
-        {
-            "if self.norm_first:":
-            """
-                if mask is not None and (x.ndim, mask.ndim) == (3, 2) and len(mask) == len(x):
-                    mask = mask[:, None]
-                if self.norm_first:
-            """,
-        },
-        "With as many texts as words, the rows of an (n, n) mask work as masks of the texts. "
-        "Lengths do not say what an axis is: pass the mask on as it is, and it serves every text.",
-    )
-
-    wrong(
         "block_eps_of_its_own",
         {
             "LayerNorm(d_model), LayerNorm(d_model)":
@@ -1699,38 +1509,6 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
         "That is the default of exercise 1, and of torch's block.",
         seen="answers written blind",
     )
-
-    wrong(
-        "block_empty_mask_for_none",
-        {
-            "if self.norm_first:":
-            """
-                mask = mask if mask is not None and mask.any() else None
-                if self.norm_first:
-            """,
-        },
-        "With a mask that is False everywhere your weights are not 0, as where such a mask is "
-        "taken for no mask. It forbids everything: all weights are 0, and the attention gives the "
-        "bias of W_o.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "block_words_see_themselves",
-        {
-            "if self.norm_first:":
-            """
-                if mask is not None:
-                    mask = mask | torch.eye(x.shape[-2], dtype=torch.bool)
-                if self.norm_first:
-            """,
-        },
-        "A word that the mask forbids to see itself puts weight on itself all the same, as where "
-        "the diagonal is added to the mask. The mask counts as it is: a word with nothing to see has "
-        "weights of 0, and gets the bias of W_o.",
-        seen="answers written blind",
-    )
-
 
 choice(
     "answer_norm",
