@@ -204,6 +204,7 @@ with exercise("next_token_loss", base=SHORT_LOSS):
         {"guesses[counted],": "guesses[counted].float(),"},
         "It comes out as if float64 were rounded to float32 on the way. The precision of the "
         "logits is kept.",
+        edge=True,
     )
 
     wrong(
@@ -281,27 +282,7 @@ with exercise("next_token_loss", base=SHORT_LOSS):
         "Where one keep serves several texts your loss is too large: for one, what it keeps is "
         "counted before it is broadcast. The mean is over the predictions of all texts.",
         seen="answers written blind",
-    )
-
-    wrong(
-        "loss_two_kept_tokens",
-        {"not counted.any()": "keep.sum() < 2 or not counted.any()"},
-        "A text of which keep keeps one token alone gets no loss from you, as where two kept tokens "
-        "are asked for. Unless it is the first, that token is a target, and its prediction counts.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "loss_keep_to_the_shape_of_tokens",
-        {
-            "shape = torch.broadcast_shapes(logits.shape[:-1], tokens.shape, keep.shape)": """
-                keep = keep.expand(tokens.shape)
-                shape = torch.broadcast_shapes(logits.shape[:-1], tokens.shape)
-            """,
-        },
-        "A keep with more leading axes than tokens does not get through, as where it has to take "
-        "the shape of tokens. The leading axes of all three broadcast together.",
-        seen="answers written by an adversary",
+        edge=True,
     )
 
     wrong(
@@ -312,6 +293,7 @@ with exercise("next_token_loss", base=SHORT_LOSS):
         "You raise a ValueError when one text of several has no kept target. It adds nothing to "
         "the mean; only where no text has one is there nothing to count.",
         seen="answers written by an adversary",
+        edge=True,
     )
 
     wrong(
@@ -327,6 +309,7 @@ with exercise("next_token_loss", base=SHORT_LOSS):
         "Texts that are filled up with integers of any size, and keep, give an error: for one, an "
         "integer that is not kept is taken as an index, and is too large. It may be any integer.",
         seen="answers written blind",
+        edge=True,
     )
 
 
@@ -418,28 +401,10 @@ with exercise("GPT", base=SHORT_GPT):
     )
 
     wrong(
-        "gpt_norm_in_every_round",
-        {
-            "x, _ = block(x, mask=mask)": "x = self.final_norm(block(x, mask=mask)[0])",
-            "self.output(self.final_norm(x))": "self.output(x)",
-        },
-        "You use final_norm after every block. It stands once, after the last.",
-    )
-
-    wrong(
         "gpt_no_positions",
         {"self.position_embedding(self.token_embedding(tokens))": "self.token_embedding(tokens)"},
         "Your position vectors are never added. Then the model knows only what the mask gives away "
         "of the order.",
-    )
-
-    wrong(
-        "gpt_positions_added_twice",
-        {
-            "= self.position_embedding(self.token_embedding(tokens))": "= self.token_embedding(tokens); x = x + self.position_embedding(x)",
-        },
-        "The token vectors count twice, as where x is added once more: position_embedding(x) "
-        "already returns x plus the positions.",
     )
 
     wrong(
@@ -583,6 +548,7 @@ with exercise("GPT", base=SHORT_GPT):
         {"return self.output(self.final_norm(x))": "return self.output(self.final_norm(x)).float()"},
         "After .double() your logits do not have the digits of float64: for one, they are rounded "
         "to float32. The model then computes and answers in float64.",
+        edge=True,
     )
 
     wrong(
@@ -594,70 +560,13 @@ with exercise("GPT", base=SHORT_GPT):
     )
 
     wrong(
-        "gpt_mask_of_the_longest_text",
-        {
-            "mask = torch.from_numpy(causal_mask(n))": """
-            if not hasattr(self, "kept") or len(self.kept) < n:
-                self.kept = torch.from_numpy(causal_mask(n))
-            mask = self.kept
-            """,
-        },
-        "A text that is shorter than one before it does not get through your model, as with a mask "
-        "that was kept from the longer one. Every text needs a mask of its own length.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "gpt_mask_shared_by_all_models",
-        {
-            "self.output = nn.Linear(d_model, vocab_size, bias=False)": """
-                self.output = nn.Linear(d_model, vocab_size, bias=False)
-                GPT.mask = torch.from_numpy(causal_mask(max_len))
-            """,
-            "mask = torch.from_numpy(causal_mask(n))": "mask = GPT.mask[:n, :n]",
-        },
-        "Once another model was made, with a smaller max_len, yours no longer works as before, as "
-        "where something is shared by all models: through the class, for one. Is the mask its own?",
-        seen="answers written by an adversary",
-    )
-
-    wrong(
-        "gpt_one_hot",
-        {
-            "self.position_embedding(self.token_embedding(tokens))": """
-                self.position_embedding(
-                    F.one_hot(tokens, self.token_embedding.num_embeddings).to(self.output.weight.dtype)
-                    @ self.token_embedding.weight
-                )
-            """,
-        },
-        "Tokens that are integers of 32 bits do not give the same logits. F.one_hot, for one, takes "
-        "integers of 64 bits alone; token_embedding(tokens) takes both.",
-        seen="input gaps of the tests",
-    )
-
-    wrong(
-        "gpt_positions_kept",
-        {
-            "x = self.position_embedding(self.token_embedding(tokens))": """
-                if getattr(self, "kept", None) is None or len(self.kept) != n:
-                    self.kept = self.position_embedding(torch.zeros_like(self.token_embedding(tokens)))
-                    self.kept = self.kept.reshape(-1, *self.kept.shape[-2:])[0]
-                x = self.token_embedding(tokens) + self.kept
-            """,
-        },
-        "After other parameters are loaded your model still gives something of the old ones, as "
-        "where position vectors of an earlier call are kept. Everything is computed anew in each call.",
-        seen="input gaps of the tests",
-    )
-
-    wrong(
         "gpt_mask_for_one_leading_axis",
         {"causal_mask(n))": "causal_mask(n)).expand(tokens.shape[0], n, n)"},
         "Your model stops with an error where tokens have the shape (n,), one text without a leading "
         "axis. Check first: a mask of shape (tokens.shape[0], n, n) counts on exactly one leading "
         "axis.",
         seen="answers written blind",
+        edge=True,
     )
 
 
@@ -880,18 +789,6 @@ with exercise("training_step"):
     )
 
     wrong(
-        "step_shorter_text",
-        {
-            "loss = next_token_loss(model(tokens), tokens)": """
-                logits = model(tokens[..., :-1])
-                logits = torch.cat([logits, logits[..., -1:, :]], dim=-2)
-                loss = next_token_loss(logits, tokens)
-            """,
-        },
-        "You give the model a text without its last token. It is called on the whole text.",
-    )
-
-    wrong(
         "step_two_calls",
         {"return loss.item()": "return loss.item() + 0 * model(tokens).sum().item()"},
         "You call the model more than once. A second pass costs as much as the first, and with "
@@ -950,21 +847,7 @@ with exercise("training_step"):
         },
         "A parameter that is not trained has no gradient: its .grad is None, and your code stops "
         "there. Leave those out.",
-    )
-
-    wrong(
-        "step_divides_by_a_norm_of_0",
-        {
-            "nn.utils.clip_grad_norm_(model.parameters(), max_norm)": """
-                gradients = [p.grad for p in model.parameters() if p.grad is not None]
-                norm = math.sqrt(sum(float(g.square().sum()) for g in gradients))
-                for g in gradients:
-                    g.mul_(min(1.0, max_norm / norm))
-            """,
-        },
-        "Gradients that are all 0 stop your step or spoil the parameters, as where max_norm or a "
-        "gradient is divided by the norm. A norm of 0 is below max_norm: nothing is scaled.",
-        seen="answers written by an adversary",
+        edge=True,
     )
 
     wrong(
@@ -979,17 +862,6 @@ with exercise("training_step"):
         "The model is called in another mode than the one you got it in: in eval mode dropout "
         "should stay off during the step too, not only afterwards.",
         seen="answers written by an adversary",
-    )
-
-    wrong(
-        "step_clips_the_first_group",
-        {
-            "nn.utils.clip_grad_norm_(model.parameters(), max_norm)":
-                'nn.utils.clip_grad_norm_(optimizer.param_groups[0]["params"], max_norm)',
-        },
-        "With an optimiser of two groups your step is another, as where the first group alone is "
-        "clipped. All of the model's parameters have one norm together, in whatever group they are.",
-        seen="answers written blind",
     )
 
 
@@ -1026,24 +898,6 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
         {"logits / temperature": "logits * temperature"},
         "You multiply by the temperature. A high temperature should make the tokens more alike: "
         "divide.",
-    )
-
-    wrong(
-        "sampling_low_number",
-        {
-            """
-                kept = torch.zeros_like(p)
-                kept[order[:top_k]] = p[order[:top_k]]
-                p = kept / kept.sum()
-            """: """
-                kept = torch.full_like(logits, -1e4)
-                kept[order[:top_k]] = logits[order[:top_k]] / temperature
-                p = torch.softmax(kept, dim=-1)
-            """,
-        },
-        "It comes out as if the logit of a token that is left out became a number that is not low "
-        "enough: a logit that stays can be lower still, and then its token has no probability.",
-        seen="early Hugging Face models",
     )
 
     wrong(
@@ -1100,6 +954,7 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
         "sampling_zero_last_of_equals",
         {"p[order[0]] = 1": "p[torch.nonzero(logits == logits.max())[-1]] = 1"},
         "At temperature 0 you take the last of equal logits. The first one gets all.",
+        edge=True,
     )
 
     wrong(
@@ -1130,6 +985,7 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
         """,
         "At temperature 0 a top_k or top_p that is out of range goes through. It is a ValueError "
         "there too.",
+        edge=True,
     )
 
     wrong(
@@ -1172,6 +1028,7 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
         },
         "A top_k above the vocabulary makes your function stop: torch.topk, for one, allows no "
         "such k (and does not promise which of equals it takes). A top_k above vocab keeps all.",
+        edge=True,
     )
 
     wrong(
@@ -1209,6 +1066,7 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
         },
         "Of equal logits your order takes the higher index first. The lower index comes first: an "
         "order that is sorted and then flipped, for one, turns equals round.",
+        edge=True,
     )
 
     wrong(
@@ -1231,6 +1089,7 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
         {"ordered.cumsum(-1) - ordered < top_p": "ordered.cumsum(-1) - ordered <= top_p"},
         "When the sum is exactly top_p you take one token more. 'At least' is reached: the smallest "
         "set is complete.",
+        edge=True,
     )
 
     wrong(
@@ -1351,6 +1210,7 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
         {"logits / temperature": "logits.float() / temperature"},
         "It comes out as if float64 were rounded to float32 on the way. The precision of the "
         "logits is kept.",
+        edge=True,
     )
 
     wrong(
@@ -1373,29 +1233,6 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
     )
 
     wrong(
-        "sampling_small_is_zero",
-        {
-            "if temperature == 0:": "if temperature < 0.2:",
-        },
-        "A temperature of 0.1 comes out as 0 does, all on one token. Only 0 itself means that: at "
-        "0.1 the second token still has its share.",
-        seen="answers written by an adversary",
-    )
-
-    wrong(
-        "sampling_sorts_the_probabilities",
-        {
-            "order = torch.sort(logits, descending=True, stable=True).indices": """
-                p = torch.softmax((logits - logits.max()) / (temperature or 1.0), dim=-1)
-                order = torch.sort(p, descending=True, stable=True).indices
-            """,
-        },
-        "Of two logits that hardly differ the smaller one stays, as where the probabilities are "
-        "sorted: they are rounded, here to the same number. The logits tell which is larger.",
-        seen="answers written blind",
-    )
-
-    wrong(
         "sampling_order_of_topk",
         {
             "order = torch.sort(logits, descending=True, stable=True).indices":
@@ -1412,6 +1249,7 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
         "You refuse top_p = 1 with an error. It is allowed: top_p is above 0 and at most 1, and with 1 "
         "everything stays.",
         seen="answers written blind",
+        edge=True,
     )
 
 
@@ -1507,12 +1345,6 @@ with exercise("judges_step"):
     )
 
     wrong(
-        "judge_last_parameter",
-        {"not torch.allclose": "p is model[-1].bias and not torch.allclose"},
-        "A step that freezes a parameter before the last looks right to you: compare all.",
-    )
-
-    wrong(
         "judge_loss_falls",
         """
             def judges_step(step):
@@ -1534,27 +1366,9 @@ with exercise("judges_step"):
     wrong(
         "judge_something_moves",
         {"not torch.allclose(p, old - 0.5 * scale * g, rtol=0, atol=1e-5)": "torch.equal(p, old)"},
-        "Clipping and old gradients do not show in your verdicts, as where the parameters have moved "
-        "is all that is asked, for one. Compare each with the place where this step should put it, "
-        "on a text whose gradient is larger than max_norm, and with gradients from before.",
-    )
-
-    wrong(
-        "judge_size_of_the_move",
-        {
-            """
-                for p, old, g in zip(model.parameters(), before, gradients, strict=True):
-                    if not torch.allclose(p, old - 0.5 * scale * g, rtol=0, atol=1e-5):
-                        return False
-            """: """
-                moves = [(p - old).flatten() for p, old in zip(model.parameters(), before)]
-                if torch.cat(moves).norm() > 0.5 * max_norm + 1e-4:
-                    return False
-            """,
-        },
-        "Your verdicts are those of a judge who asks only whether the move is not too long. A "
-        "move of 0, one in the direction of old gradients, and one without a layer go through: "
-        "where every parameter should be can be computed.",
+        "Clipping and old gradients do not show in your verdicts. Compare each parameter with the place "
+        "where this step should put it, on a text whose gradient is larger than max_norm, and with "
+        "gradients from before.",
     )
 
     wrong(
@@ -1627,60 +1441,6 @@ with exercise("judges_step"):
     )
 
     wrong(
-        "judge_inverted",
-        """
-            def judges_step(step):
-                generator = torch.Generator().manual_seed(0)
-                model = nn.Sequential(nn.Embedding(11, 6), nn.Linear(6, 11)).double()
-                for p in model.parameters():
-                    p.data = torch.randn(p.shape, generator=generator, dtype=torch.float64)
-                twin = copy.deepcopy(model)
-                for p in model.parameters():
-                    p.grad = torch.ones_like(p)
-                tokens = torch.randint(11, (3, 7), generator=generator)
-                loss = next_token_loss(twin(tokens), tokens)
-                loss.backward()
-                nn.utils.clip_grad_norm_(twin.parameters(), 0.1)
-                torch.optim.SGD(twin.parameters(), lr=1.0).step()
-                try:
-                    found = step(model, torch.optim.SGD(model.parameters(), lr=1.0), tokens, 0.1)
-                except Exception:
-                    return True
-                pairs = zip(model.parameters(), twin.parameters(), strict=True)
-                same = all(torch.allclose(a, b, atol=1e-5) for a, b in pairs)
-                return not (same and abs(found - loss.item()) < 1e-4)
-        """,
-        "Your True means 'broken'. The question is the opposite one: is the step right?",
-    )
-
-    wrong(
-        "judge_one_parameter",
-        """
-            def judges_step(step):
-                model = nn.Embedding(11, 11).double()
-                generator = torch.Generator().manual_seed(0)
-                tokens = torch.randint(11, (3, 7), generator=generator)
-                for max_norm in (0.05, 100.0):
-                    loss = next_token_loss(model(tokens), tokens)
-                    g = torch.autograd.grad(loss, model.weight)[0]
-                    expected = model.weight.detach() - g * min(1.0, max_norm / g.norm().item())
-                    model.weight.grad = torch.ones_like(g)
-                    try:
-                        found = step(model, torch.optim.SGD(model.parameters(), lr=1.0), tokens, max_norm)
-                    except Exception:
-                        return False
-                    if abs(found - loss.item()) > 1e-5:
-                        return False
-                    if not torch.allclose(model.weight, expected, rtol=0, atol=1e-5):
-                        return False
-                return True
-        """,
-        "Clipping each parameter by itself looks right to you, as on a model with one parameter. "
-        "There 'each by itself' and 'all together' are the same, and which layer is frozen cannot "
-        "be seen. Take a model with several.",
-    )
-
-    wrong(
         "judge_tensor",
         """
             def judges_step(step):
@@ -1727,14 +1487,6 @@ with exercise("judges_step"):
         "A right step that clears the gradients when it is done looks broken to you. What counts is "
         "where the parameters are afterwards and what is returned, not what lies on .grad.",
         seen="input gaps of the tests",
-    )
-
-    wrong(
-        "judge_old_gradient_of_the_first",
-        {"p.grad = torch.randn(p.shape,": "if p is model[0].weight: p.grad = torch.randn(p.shape,"},
-        "A step that forgets the old gradient of one parameter and keeps all others looks right to "
-        "you: for one, an old gradient lies on that parameter alone. Put one on each.",
-        seen="answers written blind",
     )
 
     wrong(
