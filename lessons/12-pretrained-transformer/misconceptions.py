@@ -123,6 +123,7 @@ with exercise("wordpiece"):
         {"pieces = []": 'pieces = []\nif len(word) > 100:\n    return ["[UNK]"]'},
         "You give up on long words. In this exercise there is no largest length.",
         seen="BERT's own tokeniser, which makes words of more than 100 letters [UNK]",
+        edge=True,
     )
 
     wrong(
@@ -142,6 +143,7 @@ with exercise("wordpiece"):
         "You go through the vocabulary: a loop does, and so do set(), sorted() and max(). It may "
         "be anything that answers `piece in vocabulary`, and it has 30,000 entries: loop over the "
         "ends of the piece instead.",
+        edge=True,
     )
 
     wrong(
@@ -326,6 +328,7 @@ with exercise("embed"):
         "float32_always",
         {"words + positions + kind, gamma.shape, gamma, beta": "(words + positions + kind).float(), gamma.shape, gamma.float(), beta.float()"},
         "Where weights are float64 your result is float32. It should have their precision.",
+        edge=True,
     )
 
     wrong(
@@ -358,36 +361,7 @@ with exercise("embed"):
         "Weights of float32 give a result that is not float32. The precision of the weights should "
         "be kept: what goes into the first block has to fit its parameters.",
         seen="answers written by an adversary",
-    )
-
-    wrong(
-        "ids_as_a_view",
-        {
-            'word_embeddings.weight"][ids]':
-                'word_embeddings.weight"][ids.view(-1)].unflatten(0, ids.shape)',
-        },
-        "ids.T, whose numbers do not lie one after the other in memory, does not give what the "
-        "same numbers give in a row: for one, a `view` asks for that order.",
-        seen="a list of inputs that no test had",
-    )
-
-    wrong(
-        "first_name_with_this_end",
-        {
-            "words = weights": """
-                ends = ("word_embeddings.weight", "position_embeddings.weight",
-                        "token_type_embeddings.weight", "LayerNorm.weight", "LayerNorm.bias")
-                weights = {
-                    end: next(t for name, t in weights.items() if name.endswith(end))
-                    for end in (f"embeddings.{end}" for end in ends)
-                }
-                words = weights
-            """,
-        },
-        "A dictionary in another order, with more names, gives something else or an error: for "
-        "one, the tensors are taken by their place, or by a part of the name. Take each by its "
-        "whole name.",
-        seen="answers written blind",
+        edge=True,
     )
 
     wrong(
@@ -544,6 +518,7 @@ with exercise("load_block"):
         },
         "It comes out as if every name that begins with encoder.layer.1 were taken, and so layer "
         "10 and 11 as well. The number ends at the next point.",
+        edge=True,
     )
 
     wrong(
@@ -558,6 +533,7 @@ with exercise("load_block"):
         {"target.copy_(sources[name])": "target.data = sources[name].clone()"},
         "The block's parameters take the precision of weights. They should keep their own: a float64 "
         "block stays float64.",
+        edge=True,
     )
 
     wrong(
@@ -619,13 +595,6 @@ with exercise("load_block"):
     )
 
     wrong(
-        "eps_set_as_well",
-        {"with torch.no_grad():": "block.norm1.eps = block.norm2.eps = 1e-12\nwith torch.no_grad():"},
-        "You also set the eps of the norms. load_block copies 16 tensors; eps and activation stay as "
-        "they are.",
-    )
-
-    wrong(
         "new_feed_forward",
         {
             "attention, network = block.attention, block.feed_forward": """
@@ -660,6 +629,7 @@ with exercise("load_block"):
         "Digits of float64 weights are lost on their way into a block of float64: for one, they go "
         "through float32. Copy them as they are: the block's parameters keep their own precision.",
         seen="answers written blind",
+        edge=True,
     )
 
     wrong(
@@ -689,6 +659,14 @@ with exercise("load_block"):
         "where parameters are looked up in named_parameters(), which tells the first name only. "
         "The attributes linear1 and linear2 are there all the same.",
         seen="answers written blind",
+        edge=True,
+    )
+
+    wrong(
+        "eps_set_as_well",
+        {"with torch.no_grad():": "block.norm1.eps = block.norm2.eps = 1e-12\nwith torch.no_grad():"},
+        "You also set the eps of the norms. load_block copies 16 tensors; eps and activation stay as "
+        "they are.",
     )
 
 with exercise("sentence_embedding"):
@@ -713,16 +691,6 @@ with exercise("sentence_embedding"):
         },
         "You give each token the length 1 before the mean. The mean of the tokens as they are comes first; "
         "it is the mean that gets length 1.",
-    )
-
-    wrong(
-        "each_token_to_length_one_and_not_the_mean",
-        {
-            "hidden.masked_fill": "F.normalize(hidden, dim=-1).masked_fill",
-            "return F.normalize(total / count, dim=-1)": "return total / count",
-        },
-        "Two mistakes at once. Each token gets length 1, and the mean does not. It is the mean, and only "
-        "the mean, that gets length 1.",
     )
 
     wrong(
@@ -785,6 +753,7 @@ with exercise("sentence_embedding"):
         },
         "A mean of small numbers becomes shorter than 1, as where a small number is added to its "
         "length. Only a mean of zeros needs care.",
+        edge=True,
     )
 
     wrong(
@@ -809,6 +778,7 @@ with exercise("sentence_embedding"):
         {"dim=-2": "dim=min(1, hidden.ndim - 2)"},
         "With two leading axes your result is another one, as where the axis of the tokens is "
         "counted from the front: count from the back.",
+        edge=True,
     )
 
     wrong(
@@ -821,6 +791,7 @@ with exercise("sentence_embedding"):
         "float32_always",
         {"hidden.masked_fill(": "hidden.float().masked_fill("},
         "Where hidden is float64 your result is float32. It should have the precision of hidden.",
+        edge=True,
     )
 
     wrong(
@@ -840,32 +811,7 @@ with exercise("sentence_embedding"):
         "A float64 text gives a vector with fewer digits than float64 has: for one, something is "
         "float32 on the way, and turned back at the end. What is lost does not come back.",
         seen="answers written by an adversary",
-    )
-
-    wrong(
-        "hidden_as_a_view",
-        {
-            "total = hidden.masked_fill":
-                "hidden = hidden.view(-1, hidden.shape[-1]).view(hidden.shape)\n"
-                "total = hidden.masked_fill",
-        },
-        "hidden as it lies in memory after a transpose does not give what the same numbers give "
-        "one after the other: for one, a `view` asks for that order.",
-        seen="a list of inputs that no test had",
-    )
-
-    wrong(
-        "one_vector_for_nothing",
-        {
-            "total = hidden.masked_fill": """
-                if not keep.any():
-                    return hidden.new_zeros(hidden.shape[-1])
-                total = hidden.masked_fill
-            """,
-        },
-        "Where no text of a batch has a kept token, your result has another shape, as where an "
-        "early return gives one vector for all. Each text has a vector of its own, zeros too.",
-        seen="answers written blind",
+        edge=True,
     )
 
     wrong(
@@ -879,6 +825,20 @@ with exercise("sentence_embedding"):
         },
         "A kept token that stands behind others which are not kept is lost, as where a text is cut "
         "after as many tokens as are kept. Kept tokens may stand anywhere: keep says where.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "one_vector_for_nothing",
+        {
+            "total = hidden.masked_fill": """
+                if not keep.any():
+                    return hidden.new_zeros(hidden.shape[-1])
+                total = hidden.masked_fill
+            """,
+        },
+        "Where no text of a batch has a kept token, your result has another shape, as where an "
+        "early return gives one vector for all. Each text has a vector of its own, zeros too.",
         seen="answers written blind",
     )
 
@@ -1013,6 +973,7 @@ with exercise("attention_share"):
         "float32_always",
         {"share = share * keep[..., None, :]": "share = (share * keep[..., None, :]).float()"},
         "Where weights are float64 your result is float32. It should have their precision.",
+        edge=True,
     )
 
     wrong(
@@ -1029,6 +990,7 @@ with exercise("attention_share"):
         "Float64 weights give shares with fewer digits than float64 has: for one, something is "
         "float32 on the way, and turned back at the end. What is lost does not come back.",
         seen="answers written by an adversary",
+        edge=True,
     )
 
     wrong(
@@ -1039,28 +1001,6 @@ with exercise("attention_share"):
         },
         "A text without a marked column spoils the result: for one, 0 is divided by 0 there. Its "
         "queries give 0 to no column, and count like all others.",
-        seen="answers written by an adversary",
-    )
-
-    wrong(
-        "weights_as_a_view",
-        {"n_heads = weights.shape[-3]": "n_heads = weights.view(-1, *weights.shape[-3:]).shape[1]"},
-        "weights.expand(3, ...), each text three times, does not give the shares of each text "
-        "once: for one, a `view` wants numbers that lie one after the other in memory.",
-        seen="a list of inputs that no test had",
-    )
-
-    wrong(
-        "share_of_another_text",
-        {
-            "if keep is None": """
-            if weights.ndim == 5:
-                weights = weights.transpose(0, 1).reshape(weights.shape)
-            if keep is None""",
-        },
-        "With two leading axes your shares are not those of the texts alone: for one, the leading "
-        "axes of the maps are exchanged, and those of columns and keep are not, so a text gets the "
-        "columns of another.",
         seen="answers written by an adversary",
     )
 
