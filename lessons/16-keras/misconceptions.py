@@ -217,19 +217,6 @@ with exercise("KerasAttention"):
         "root is kept from the first call. Each call has its own d_k.",
     )
     wrong(
-        "layer_view",
-        {"scores = query @": "query = query.view(*query.shape[:-2], -1).view(query.shape)\nscores = query @"},
-        "Transposed views of the inputs stop your code, as they do where view() is called on them. reshape() "
-        "takes them, and the last axes can be used where they stand.",
-    )
-    wrong(
-        "layer_minus_1e4",
-        {"-math.inf": "-1e4"},
-        "It comes out as if hidden scores became a number like -1e4, which is not low enough: an "
-        "ordinary score can be lower, and then the hidden keys take the weight.",
-        seen="early Hugging Face models",
-    )
-    wrong(
         "layer_mask_gets_a_third_axis",
         {
             "if mask is None:": """
@@ -241,18 +228,7 @@ with exercise("KerasAttention"):
         "Inputs without leading axes and a mask (n_q, n_k) give results with an axis too many, as where the mask "
         "gets an axis in front for a batch. Broadcasting needs none.",
         seen="answers written blind",
-    )
-    wrong(
-        "layer_mask_read_as_one_row_a_text",
-        {
-            "if mask is None:": """
-                if mask is not None and len(query.shape) == 3 and tuple(mask.shape) == (query.shape[0], key.shape[1]):
-                    mask = mask[:, None]
-                if mask is None:
-            """
-        },
-        "Where there are as many texts as queries, a mask (n_q, n_k) hides other keys than its rows say, as where "
-        "row i is taken for text i. Row i is query i's, in every text.",
+        edge=True,
     )
     wrong(
         "layer_false_everywhere_is_no_mask",
@@ -262,35 +238,6 @@ with exercise("KerasAttention"):
         seen="answers written blind",
     )
 
-    wrong(
-        "layer_largest_score_of_all_keys",
-        {
-            """
-                weights = ops.softmax(ops.where(mask, scores, -math.inf), axis=-1)
-                weights = ops.where(mask, weights, 0.0)
-            """: """
-                shares = ops.where(mask, ops.exp(scores - ops.max(scores, axis=-1, keepdims=True)), 0.0)
-                total = ops.sum(shares, axis=-1, keepdims=True)
-                weights = shares / ops.where(total == 0, 1.0, total)
-            """,
-        },
-        "Where a hidden key's score lies far above all others the other keys get weight 0, as where the largest "
-        "score that is taken off is a hidden one's: what is left of the others is exp of a very negative number.",
-        seen="answers written blind",
-    )
-    wrong(
-        "layer_zeros_that_hang_on_nothing",
-        {
-            "if mask is None:": """
-                if mask is not None and not ops.any(mask):
-                    return ops.zeros_like(scores @ value), ops.zeros_like(scores)
-                if mask is None:
-            """
-        },
-        "With a mask that is False everywhere the inputs get no gradients (None), as where zeros are returned that "
-        "are new: they hang on none of the inputs, and backward does not get there. Gradients are to be finite.",
-        seen="answers written blind",
-    )
     wrong(
         "layer_mask_behind_the_texts",
         {
@@ -303,6 +250,7 @@ with exercise("KerasAttention"):
         "A mask of one axis fewer than the weights hides other keys than it should, or stops your code, "
         "as where its new axis is put at 1. Broadcasting adds axes in front.",
         seen="answers written blind",
+        edge=True,
     )
 
 
@@ -534,23 +482,6 @@ with exercise("load_keras_weights"):
     )
 
     wrong(
-        "load_biases_of_zero_left",
-        {"moves.append((part.bias, linear.bias.reshape(part.bias.shape)))":
-            "moves += [(part.bias, linear.bias.reshape(part.bias.shape))] if linear.bias.any() else []"},
-        "Biases that are all 0 do not arrive: a Keras layer that held others before keeps them. A layer's biases "
-        "need not be those that it started with.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "load_kernels_measured",
-        {"linear.weight.T.reshape(shape)": "(linear.weight.T + linear.bias - linear.bias).reshape(shape)"},
-        "Between layers of float64 the kernels lose their last digits, as where a bias is added to them and taken "
-        "off again: w + b - b is w but for rounding. Copy the numbers as they are.",
-        seen="answers written blind",
-    )
-
-    wrong(
         "load_in_float32",
         {"variable.assign(numbers.detach())": "variable.assign(numbers.detach().float())"},
         "Between layers of float64 the numbers lose digits, as where they are made float32 on the way.",
@@ -581,33 +512,6 @@ with exercise("load_keras_weights"):
             "if tuple(part.kernel.shape) != tuple(linear.weight.T.reshape(shape).squeeze().shape):"},
         "With a single head a Keras layer that fits is refused with a ValueError, as where squeeze() takes the "
         "heads' axis away. It stays, with length 1.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "load_width_of_the_keys_too_late",
-        {"if tuple(part.kernel.shape) != shape:": 'if name != "key" and tuple(part.kernel.shape) != shape:'},
-        "Where the Keras layer was built for keys of another width, something has been copied before the "
-        "ValueError. Look at all sizes, the keys' too, before the first copy.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "load_frozen_after_an_error",
-        {
-            "moves = []": """
-                learns = [parameter.requires_grad for parameter in attention.parameters()]
-                attention.requires_grad_(False)
-                moves = []
-            """,
-            "for variable, numbers in moves:": """
-                for parameter, flag in zip(attention.parameters(), learns):
-                    parameter.requires_grad_(flag)
-                for variable, numbers in moves:
-            """,
-        },
-        "After a ValueError parameters of attention no longer require gradients as they did, for one where they "
-        "are frozen for reading and thawed at the end alone. An error leaves attention as it was, too.",
         seen="answers written blind",
     )
 
@@ -794,6 +698,7 @@ with exercise("KerasMultiHeadAttention", base=OF_DENSE_LAYERS):
         "The first axis of a mask (batch, n_q, n_k), the texts, meets the heads of your weights: the mask gets no axis "
         "for the heads, or gets it in front. It belongs third from the end.",
         seen="public questions: a padding mask (batch, 1, n) on weights of four axes",
+        edge=True,
     )
 
     wrong(
