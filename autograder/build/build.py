@@ -82,6 +82,8 @@ def nbgrader_config(root: Path, db_url: str) -> Config:
     config.CourseDirectory.db_url = db_url
     config.CourseDirectory.ignore = list(NEVER_RELEASED)
     config.Execute.timeout = 300
+    # A notebook is checked once, and not after each of a dozen steps.
+    config.Exporter.optimistic_validation = True
     return config
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+
+from nbformat import NotebookNode
 
 from autograder.build.build import NEVER_RELEASED, write_source
 from autograder.classroom.folder import AT_ONCE, ClassError, ClassFolder
@@ -21,7 +24,6 @@ from autograder.course.lessons import Course
 from autograder.files import holds_something, write_whole
 from autograder.grade.limits import Limits
 from autograder.processes import processes
-from lesson_kit.tensors import one_thread
 
 #: Seconds after which it is said what the first lesson waits for.
 LONG = 10.0
@@ -214,6 +216,10 @@ def new_class(
     with open_gradebook(made.db_url):  # makes its tables, once
         pass
     with processes(begin=partial(_begin, course, made)) as workers:
+        # Once each: a lesson takes over answers of earlier ones.
+        for name, notebook in zip(names, workers.map(_notebook, names)):
+            vars(course.lesson(name))["notebook"] = notebook
+    with processes(begin=partial(_begin, course, made)) as workers:
         lessons = [workers.submit(_make, name) for name in names]
         if not wait(lessons, LONG, FIRST_COMPLETED).done:
             say("known mistakes that nobody has looked at here yet take some minutes, once")
@@ -251,10 +257,15 @@ _making: tuple[Course, ClassFolder]
 
 
 def _begin(course: Course, made: ClassFolder) -> None:
-    """In a worker: what it makes lessons of, with one thread beside as many workers as cores."""
+    """In a worker: what it makes lessons of. torch, if something needs it, takes one thread."""
     global _making
     _making = course, made
-    one_thread()
+    os.environ["OMP_NUM_THREADS"] = "1"
+
+
+def _notebook(name: str) -> NotebookNode:
+    course, _ = _making
+    return course.lesson(name).notebook
 
 
 def _make(name: str) -> None:

@@ -20,6 +20,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module, metadata
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -219,9 +221,16 @@ def makers() -> str:
 
 @cache
 def digest_of_code(modules: tuple[str, ...]) -> str:
-    """Of some modules by name, without comments and what is only said."""
-    trees = [without_docstrings(Path(str(import_module(name).__file__))) for name in modules]
+    """Of some modules by name, without comments and what is only said. None of them is run."""
+    trees = [without_docstrings(Path(str(_found(name).origin))) for name in modules]
     return digest([DIAGNOSIS_SEED, *trees])
+
+
+def _found(name: str) -> ModuleSpec:
+    spec = find_spec(name)
+    if spec is None:
+        raise ModuleNotFoundError(f"{name} is part of this program, and is not there", name=name)
+    return spec
 
 
 @cache
