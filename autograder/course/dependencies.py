@@ -7,6 +7,8 @@ else. So the key under which a result is kept is made of the code that can reach
 from __future__ import annotations
 
 import ast
+import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
@@ -19,6 +21,8 @@ from autograder.notebooks import DEMONSTRATION, grade_id, is_answer, is_test, ta
 
 #: Modules of the kit that only the tests which use them come from; all others stand in every key.
 FOR_TESTS = ("lesson_kit.batteries", "lesson_kit.drawn_maps")
+
+_WORD = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class Dependencies:
             sources: the code.
             instead: sources in place of answers, by exercise; the answers are left out.
         """
-        used = frozenset[str]().union(*map(names_used, [*sources, *instead.values()]))
+        used = self._names_of([*sources, *instead.values()])
         kept = [line for line in self._statements if line.answer not in instead or not line.answer]
         reached = [not line.binds for line in kept]
         growing = True
@@ -59,6 +63,17 @@ class Dependencies:
                     used |= line.uses
                     growing = True
         return [line.text for line, wanted in zip(kept, reached) if wanted]
+
+    def _names_of(self, sources: Iterable[str]) -> frozenset[str]:
+        """Names that code uses; of what statements bind, all. Code that mentions no new one is not
+        read as Python: most wrong answers mention what the right one does."""
+        bound = frozenset[str]().union(*(line.binds for line in self._statements))
+        used = frozenset[str]()
+        for source in sources:
+            mentioned = bound.intersection(_WORD.findall(unicodedata.normalize("NFKC", source)))
+            if not mentioned <= used:
+                used |= names_used(source)
+        return used
 
     @cached_property
     def _statements(self) -> list[_Statement]:

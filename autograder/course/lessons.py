@@ -285,9 +285,8 @@ def _clean(path: Path, cell: NotebookNode) -> NotebookNode:
     metadata = NotebookNode() if nbgrader is None else NotebookNode(nbgrader=nbgrader)
     if "tags" in cell.metadata:
         metadata["tags"] = cell.metadata["tags"]
-    if cell.cell_type == "code":
-        return nbformat.v4.new_code_cell(cell.source, metadata=metadata)
-    return nbformat.v4.new_markdown_cell(cell.source, metadata=metadata)
+    cell["metadata"] = metadata
+    return cell
 
 
 def _give_ids(folder: str, notebook: NotebookNode) -> None:
