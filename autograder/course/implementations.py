@@ -19,6 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from autograder.course.definitions import decorated_sources, line_in, registering
 from autograder.course.edits import Unfit, code_of, edited, with_body
 from autograder.course.given_names import given_by, needed_of, taken_from_elsewhere
 from autograder.course.lessons import Lesson
@@ -166,33 +167,6 @@ def choice(exercise: str, value: Any, *, right: bool = False, reason: str) -> No
     _collected.append(Choice(exercise, value, right, reason))
 
 
-def _sources_of(path: Path, text: str) -> dict[tuple[str, str], str]:
-    """The source of each decorated definition, without its decorators.
-
-    Read from the text: of several classes with one name, ``inspect`` finds only one.
-    """
-    lines = text.splitlines()
-    sources: dict[tuple[str, str], str] = {}
-    top = ast.parse(text).body
-    inside = [inner for node in top if isinstance(node, ast.With) for inner in node.body]
-    for node in (*top, *inside):
-        if not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            continue
-        for decorator in node.decorator_list:
-            if not isinstance(decorator, ast.Call):
-                continue
-            names = [
-                argument.value for argument in decorator.args if isinstance(argument, ast.Constant)
-            ]
-            if len(names) == 2:
-                key = str(names[0]), str(names[1])
-                if key in sources:
-                    raise LessonError(f"{path}:{node.lineno}: {key[1]!r} stands there twice")
-                source = "\n".join(lines[node.lineno - 1 : node.end_lineno]) + "\n"
-                sources[key] = textwrap.dedent(source)
-    return sources
-
-
 @lru_cache(maxsize=64)
 def _read(
     path: Path, text: str, setup: str, solutions: tuple[tuple[str, str], ...]
@@ -201,15 +175,15 @@ def _read(
     _collected.clear()
     _group.clear()
     try:
-        sources = _sources_of(path, text)
-        exec(compile(text, str(path), "exec"), {"__name__": path.stem})
+        sources = decorated_sources(path, text)
+        exec(compile(registering(text), str(path), "exec"), {"__name__": path.stem})
         registered = list(_collected)
     except LessonError as error:
         told = str(error)
         raise LessonError(told if told.startswith(str(path)) else f"{path}: {told}") from None
     except Exception as error:
         raise LessonError(
-            f"{path}{_line_in(path, error)}: {type(error).__name__}: {error}"
+            f"{path}{line_in(path, error)}: {type(error).__name__}: {error}"
         ) from error
     finally:
         _collected.clear()
@@ -243,23 +217,13 @@ def _imports(text: str, setup: str) -> dict[str, str]:
 
 def _with(imports: Mapping[str, str], made: Implementation) -> Implementation:
     """An implementation that brings the imports that it uses."""
+    if not any(name in made.source for name in imports):
+        return made
     try:
         lines = needed_of(imports, taken_from_elsewhere(made.source))
     except SyntaxError:  # a wrong answer may be no Python
         return made
     return replace(made, source="".join(f"{line}\n" for line in lines) + made.source)
-
-
-def _line_in(path: Path, error: BaseException) -> str:
-    """``:12`` where the file's line 12 gave rise to an error."""
-    if isinstance(error, SyntaxError):
-        return f":{error.lineno}"
-    lines, at = [], error.__traceback__
-    while at is not None:
-        if at.tb_frame.f_code.co_filename == str(path):
-            lines.append(at.tb_lineno)
-        at = at.tb_next
-    return f":{lines[-1]}" if lines else ""
 
 
 def _source_of(path: Path, entry: Implementation, sources: dict[tuple[str, str], str]) -> str:
