@@ -36,6 +36,9 @@ COURSE = Course.load(ROOT)
 SHARD = "AUTOGRADER_TEST_SHARD"
 SHARDS = 16
 
+#: In a file whose tests ask something of the lessons themselves.
+_ABOUT_LESSONS = "from ..conftest import COURSE"
+
 Case = TypeVar("Case")
 
 
@@ -57,6 +60,14 @@ def _commit() -> str:
 def pytest_report_header() -> str:
     chosen = os.environ[SHARD]
     return f"sampled: shard {chosen} of {SHARDS} (again with {SHARD}={chosen}; all: {SHARD}=all)"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files about the lessons where nothing of them is wanted: as soon as such a file is
+    imported it reads all lessons, in each process, and its tests are not chosen then."""
+    if "not course" not in config.option.markexpr or collection_path.suffix != ".py":
+        return None
+    return _ABOUT_LESSONS in collection_path.read_text(encoding="utf-8") or None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
