@@ -29,7 +29,7 @@ def head(name: str, *, test: bool = False, points: int = 0) -> str:
 
 LESSON = (
     '# %% tags=["setup"]\n'
-    "import numpy as np\nimport torch\n"
+    "import numpy as np\nimport math\n"
     "from lesson_kit.checks import assert_close, assert_equal, assert_raises, check_answer\n"
     "from lesson_kit.checks import check_rng, checks_passed, probe\n\n"
     + head("double")
@@ -61,6 +61,9 @@ LESSON = (
     '"points": 3, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}\n'
     "# ### BEGIN SOLUTION\n# Because.\n#\n# **Marking scheme** (3 points).\n# ### END SOLUTION\n"
 )
+
+#: To import torch takes a second and a half, of every kernel: only where it is used.
+WITH_TORCH = LESSON.replace("import math\n", "import torch\n")
 
 MISCONCEPTIONS = """
 from autograder.course.implementations import choice

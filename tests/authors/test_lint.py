@@ -12,7 +12,7 @@ from autograder.cli.main import main
 from autograder.course.lessons import Course, Lesson
 
 from ..conftest import COURSE, sampled
-from ..tiny import LESSON, head, tiny_course
+from ..tiny import WITH_TORCH, head, tiny_course
 
 CATALOGUE = """
 import numpy as np
@@ -34,7 +34,7 @@ def {0}(x):
 """
 
 
-def lesson_with(folder: Path, *more: str, text: str = LESSON) -> Lesson:
+def lesson_with(folder: Path, *more: str, text: str = WITH_TORCH) -> Lesson:
     """The tiny lesson with a full catalogue, and with more cells."""
     tiny_course(folder)
     lesson = folder / "lessons" / "01-tiny"

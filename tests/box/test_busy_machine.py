@@ -27,7 +27,7 @@ from autograder.marking.grade_class import grade_class
 from ..classes import LESSON, hand_in, new, solved
 from ..conftest import COURSE
 from ..submissions import boxes, graded, max_points, notebook_with, points, why_not_confined
-from ..tiny import tiny_course
+from ..tiny import WITH_TORCH, tiny_course
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +44,9 @@ RIGHT = (
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     place = tmp_path_factory.mktemp("bundle")
-    write_source(tiny_course(place / "course").lesson("01"), place / "01-tiny")
+    lesson = tiny_course(place / "course").lesson("01")
+    lesson.source_path.write_text(WITH_TORCH)
+    write_source(lesson, place / "01-tiny")
     return Bundle.load(place / "01-tiny")
 
 

@@ -63,7 +63,7 @@ def colab(notebook: Any) -> Any:
 
 def formatted(source: str) -> str:
     """As `black` and `isort` lay code out, as far as the tiny lesson shows it."""
-    source = source.replace("numpy as np\nimport torch\n", "torch\nimport numpy as np\n")
+    source = source.replace("numpy as np\nimport math\n", "math\nimport numpy as np\n")
     if "'" not in source:
         source = source.replace('"', "'").replace("'''", '"""')
     source = source.replace("import numpy", "import   numpy").replace("2 * x", "(2*x)")

@@ -86,7 +86,7 @@ def test_a_key_moves_with_the_code_that_a_cell_comes_from(course: Path, old: str
         ("a demonstration is not run", "a picture is not drawn"),
         ("Is it twice x?", "Twice?"),  # another exercise's test
         ('answer_size = "b"', 'answer_size = "c"'),
-        ("import torch\n", "import torch\nimport math\n"),
+        ("import math\n", "import math\nimport json\n"),
     ],
 )
 def test_a_key_stays_when_nothing_changes_that_reaches_the_cell(
@@ -113,8 +113,8 @@ def test_a_key_moves_with_how_a_cell_is_computed(
 def test_the_key_of_a_cell_that_uses_a_battery_moves_with_the_batteries(
     course: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    imports = f"import torch\nfrom {dependencies.FOR_TESTS[0]} import assert_refused\n"
-    change(course, "tiny.py", "import torch\n", imports)
+    imports = f"import math\nfrom {dependencies.FOR_TESTS[0]} import assert_refused\n"
+    change(course, "tiny.py", "import math\n", imports)
 
     def keys() -> tuple[str, str]:
         with Matrix(loaded(course)) as opened:
