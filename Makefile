@@ -29,7 +29,7 @@ EXERCISE ?=
 SOLUTIONS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests demo check test test-long lowest bench mutants lab course site \
+.PHONY: help setup setup-tests demo check check-types check-exercises test test-long lowest bench mutants lab course site \
   release screenshots clean
 
 help: ## list these commands
@@ -89,11 +89,16 @@ ifneq ($(LESSON)$(EXERCISE),)
 	$(BIN)/autograder lint $(LESSON) $(if $(EXERCISE),--exercise $(EXERCISE))
 	$(BIN)/autograder trial $(LESSON) $(if $(EXERCISE),--exercise $(EXERCISE))
 else
-	$(BIN)/mypy
-	$(BIN)/autograder lint --changed
-	$(BIN)/autograder trial --changed
+	@$(MAKE) --no-print-directory -j 2 check-types check-exercises
 	$(PYTEST) -m 'not long and not course and not slow' tests
 endif
+
+check-types: # beside check-exercises: each of them keeps one core busy
+	$(BIN)/mypy
+
+check-exercises:
+	$(BIN)/autograder lint --changed
+	$(BIN)/autograder trial --changed
 
 test: $(TESTS) ## prove a change: every kind of promise, many of them on a sample
 	@echo "== 1 of 3: ruff"

@@ -77,13 +77,15 @@ def lint(
 
     Looks at the exercises, tests and catalogues of lessons/.
     """
-    from autograder.authors import lint as linting
-
     chosen: dict[Lesson, list[str]] = {}
     for its_lesson, name in exercises_of(course_at(course), lesson, exercise, changed=changed):
         chosen.setdefault(its_lesson, []).append(name)
     lessons = list(chosen)
-    remarks = [text for lesson, names in chosen.items() for text in linting.lint(lesson, names)]
+    remarks: list[str] = []
+    if chosen:  # what looks at exercises takes seconds to import
+        from autograder.authors import lint as linting
+
+        remarks = [text for lesson, names in chosen.items() for text in linting.lint(lesson, names)]
     if as_json:
         print_json({"lessons": [lesson.folder for lesson in lessons], "found": remarks})
     else:
