@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -180,3 +181,12 @@ def test_a_catalogue_is_read_once_and_again_when_it_changes(tmp_path: Path) -> N
     assert (tmp_path / "reads").read_text() == "."
     path.write_text(counter + MISCONCEPTIONS.replace("larger", "smaller"))
     assert misconceptions(lesson)[0].sentence == "It is smaller."
+
+
+def test_what_only_an_answer_uses_is_not_imported_to_read_it(tmp_path: Path) -> None:
+    text = "import turtle\nimport math\n\nclass Layer(turtle.Base):\n    pass\n\n"
+    text += '@misconception("double", "flying", sentence=str(math.pi))\n@turtle.lifted(3)\n'
+    answer = "def double(x, by=turtle.up):\n    return Layer(x)\n"
+    (found,) = registered(tmp_path, text + answer)
+    assert found.source == f"import turtle\n{answer}" and found.sentence.startswith("3.14")
+    assert "turtle" not in sys.modules
