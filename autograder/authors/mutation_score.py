@@ -14,14 +14,11 @@ two mistakes.
 
 from __future__ import annotations
 
-import ast
-import signal
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from autograder.authors.mutation import mutants
+from autograder.authors.repairs import OutOfTime, by_another, is_mended, time_limit
 from autograder.course.implementations import Implementation, alternatives
 from autograder.course.lessons import Lesson
 from autograder.diagnose.catalogue import entries, graded_cells, mistakes, seen
@@ -30,14 +27,9 @@ from autograder.diagnose.matrix import Matrix
 from autograder.diagnose.plain_run import PlainRun
 from lesson_kit.answer_text import never_used
 from lesson_kit.evidence import Seen
-from lesson_kit.repair import OTHER_SEED, nearest_repair
-from lesson_kit.setting import in_haste
 
 #: Seconds that the tests may take on one mutant: a change can make a loop endless.
 MAX_SECONDS = 10
-#: Seconds that the search for a repair may take, as when grading, and one try of it.
-REPAIR_SECONDS = 2.0
-TRY_SECONDS = 0.5
 #: Of the changes of an exercise's known wrong answers, so many are tried.
 MAX_TWICE_WRONG = 20
 
@@ -162,10 +154,10 @@ def _count_mutant(
 ) -> None:
     first, *others = by_seed
     try:
-        with _time_limit():
+        with time_limit(MAX_SECONDS):
             mutant = _seen(matrix, implementation, first)
             again = {seed: _seen(matrix, implementation, seed) for seed in others}
-    except _OutOfTime:
+    except OutOfTime:
         return
     counted.mutants += 1
     if not any(mutant.values()):
@@ -213,55 +205,12 @@ def _count_unseen(
     if not any(own.seen.values()):
         return
     counted.unseen += 1
-    others = [
-        m for m in known if m.exercise == misconception.exercise and m.sentence != own.sentence
-    ]
-    diagnosis = diagnose(own.seen, remaining(own.seen, others, misconception.source))
+    diagnosis = by_another(own, known, misconception.source)
     if diagnosis is not None:
         counted.anothers += 1
         counted.remarks.append(f"unseen {misconception.name} would get {diagnosis.mistake.name}")
-    elif never_used(misconception.source) or _is_located(run, misconception, seed):
+    elif never_used(misconception.source) or is_mended(run, misconception, seed):
         counted.located += 1
-
-
-def _is_located(run: PlainRun, misconception: Implementation, seed: int) -> bool:
-    tests = run.tests_of({misconception.exercise})
-
-    def passes(tree: ast.Module) -> bool:
-        changed = {misconception.exercise: ast.unparse(tree)}
-        try:
-            with _time_limit(TRY_SECONDS), in_haste():
-                return all(
-                    run.errors(changed, inputs, [test], as_graded=True)[test] is None
-                    for inputs in (seed, OTHER_SEED)
-                    for test in tests
-                )
-        except _OutOfTime:
-            return False
-
-    # Of the processor: a busy machine must not make a difference.
-    return bool(
-        nearest_repair(misconception.source, passes, REPAIR_SECONDS, clock=time.process_time)
-    )
-
-
-class _OutOfTime(BaseException):
-    """No ``Exception``: a named check would count it as the answer's own, and go on untimed."""
-
-
-@contextmanager
-def _time_limit(seconds: float = MAX_SECONDS) -> Iterator[None]:
-    def stop(*_: object) -> None:
-        raise _OutOfTime
-
-    # Of the processor: a busy machine must not make a difference.
-    before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
 
 
 def told_of_unseen(total: Counted) -> str:

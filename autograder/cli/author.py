@@ -262,6 +262,39 @@ def spoiled(*, lesson: tuple[str, ...], seed: int, course: Path | None) -> int:
     return 0
 
 
+@command(example="02", statuses={0: "measured"})
+@lessons_argument
+@exercise_option
+@click.option("--seed", type=int, default=101, metavar="N", help="of the random inputs")
+@course_option
+def repairs(
+    *, lesson: tuple[str, ...], exercise: tuple[str, ...], seed: int, course: Path | None
+) -> int:
+    """Count where a small change of a wrong answer is found that mends it.
+
+    Each known wrong answer is looked up without its own sentence; where nothing else explains it,
+    the search runs as when grading.
+    """
+    from autograder.authors.repairs import HEAD, Searches, searches
+
+    chosen = [
+        (its_lesson, name)
+        for its_lesson, name in exercises_of(course_at(course), lesson, exercise)
+        if not name.startswith("answer_")
+    ]
+    every: list[Searches] = []
+    print(HEAD)
+    for of_exercise in searches(chosen, seed):
+        print(of_exercise.row(), flush=True)
+        every.append(of_exercise)
+    print(
+        f"in all: {sum(each.mended for each in every)} of "
+        f"{sum(each.searched for each in every)} mended; "
+        f"{sum(each.searched > 0 == each.mended for each in every)} exercises where none ever is"
+    )
+    return 0
+
+
 @command(example="others-answers 02", statuses={0: "printed"})
 @click.argument(
     "folder", type=PATH, metavar="DIR", help="holds LESSON/EXERCISE/NAME.py, one answer a file"
@@ -295,7 +328,7 @@ def answers(*, folder: Path, lesson: tuple[str, ...], only: str | None, course: 
 
 measure = Group(
     "measure",
-    commands=[mutants, lost_points, spoiled, answers],
+    commands=[mutants, lost_points, repairs, spoiled, answers],
     short_help="Measure the tests and the diagnoses of the course",
     help="Measure the tests and the diagnoses of the course.",
 )

@@ -92,6 +92,15 @@ def test_lost_points(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[2:4] == [["100%", "one_more"], ["0%", "right_after_all"]]
 
 
+def test_repairs(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`x + 1` that refuses nothing takes two changes; what passes is not looked at."""
+    accept_a_wrong_answer(course)
+    assert main(["measure", "repairs", "01", "--exercise", "double"]) == 0
+    _, row, total = capsys.readouterr().out.splitlines()
+    assert row.split()[:4] == ["double", "1", "1", "0"]
+    assert total == "in all: 0 of 1 mended; 1 exercises where none ever is"
+
+
 def test_nothing_was_lost_where_no_mistake_is_known(
     course: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -221,6 +221,7 @@ def test_slips_in_class_toml(
         ("build --lesson 99 --course course", "no lesson '99' in the course; there are 01-tiny"),
         ("trial 99 --course course", "no lesson '99' in the course; there are 01-tiny"),
         ("measure mutants 99 --course course", "no lesson '99' in the course; there are 01-tiny"),
+        ("measure repairs 99 --course course", "no lesson '99' in the course; there are 01-tiny"),
         (
             "measure lost-points 99 --course course",
             "no lesson '99' in the course; there are 01-tiny",
