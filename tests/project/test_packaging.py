@@ -95,7 +95,7 @@ def test_the_readme_names_only_commands_that_exist() -> None:
 def test_ci_runs_the_one_command() -> None:
     lines = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
     assert "make test NO_SKIPS=1" in lines, "what cannot be tried here is no proof"
-    assert lines[-1] == ".venv/bin/python -m tests.concerned"
+    assert lines[-1].startswith(".venv/bin/python -m tests.concerned ")
     assert not [line for line in lines if "pytest" in line]
 
 
