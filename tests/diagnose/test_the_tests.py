@@ -57,7 +57,7 @@ def test_the_untouched_notebook_gets_nothing(lesson: Lesson, bundles: dict[str, 
     assert verdict.flags == ()
 
 
-@pytest.mark.parametrize(("lesson", "one"), sampled(RIGHT), ids=label)
+@pytest.mark.parametrize(("lesson", "one"), sampled(RIGHT, of=96), ids=label)
 def test_every_alternative_gets_full_points(
     lesson: Lesson, one: Implementation, bundles: dict[str, Bundle]
 ) -> None:
@@ -108,9 +108,7 @@ def test_a_share_of_what_the_lock_says_holds_when_it_is_proved_anew(
 ) -> None:
     share = Share(int(shard), SHARDS) if (shard := os.environ[SHARD]) != "all" else ALL
     with Matrix(lesson, anew=True, results=ResultCache(tmp_path)) as matrix:
-        tried = [
-            trial(matrix, name, seeds=range(101, 103), share=share) for name in lesson.exercises
-        ]
+        tried = [trial(matrix, name, seeds=[101], share=share) for name in lesson.exercises]
     assert [complaint for one in tried for complaint in one.complaints] == []
 
 
