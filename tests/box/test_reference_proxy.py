@@ -20,7 +20,7 @@ from autograder.grade.tester import Tester
 
 from ..conftest import COURSE, sampled
 from ..submissions import boxes, graded, max_points, notebook_with, points
-from ..tiny import tiny_course
+from ..tiny import LESSON, tiny_course
 
 SETUP = {"np": np, "torch": torch, "nn": torch.nn}
 CODE = CourseCode(
@@ -172,17 +172,20 @@ def test_one_mistake_costs_its_own_points_only(
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     folder = tmp_path_factory.mktemp("tiny")
     lesson = tiny_course(folder).lesson("01")
+    lesson.source_path.write_text(LESSON.replace("x is negative", UNHEARD_OF))
     write_source(lesson, folder / "source" / lesson.folder)
     return Bundle.load(folder / "source" / lesson.folder)
 
 
-#: Looks for what the course's answer says in every object of its process.
-LOOK = """
+#: What the course's answer says, and no library.
+UNHEARD_OF = "nothing below nought is doubled"
+#: Looks for it in the objects of its process, the newest first, until it is found.
+LOOK = f"""
 import gc
-wanted = ''.join(reversed('evitagen si x'))  # so that it does not find itself
+wanted = ''.join(reversed({UNHEARD_OF[::-1]!r}))  # so that it does not find itself
 code = type(compile('', '', 'exec'))
-found, seen, waiting = 0, {id(wanted)}, [gc.get_objects()]
-while waiting:
+found, seen, waiting = False, {{id(wanted)}}, [gc.get_objects()]
+while waiting and not found:
     one = waiting.pop()
     inside = one if type(one) is list else gc.get_referents(one)
     for item in (*inside, *(one.co_consts if type(one) is code else ())):
@@ -190,7 +193,7 @@ while waiting:
             continue
         seen.add(id(item))
         if type(item) is str:
-            found += wanted in item
+            found |= wanted in item
         else:
             waiting.append(item)
 print('found', found)
@@ -200,17 +203,16 @@ print('found', found)
 def look(box: Box) -> str:
     reply = box.run(LOOK, 300)
     assert reply.error is None
-    return reply.output
+    return reply.output.strip()
 
 
 def test_nothing_of_the_courses_answer_is_in_a_box(tiny: Bundle) -> None:
     tester = Tester(tiny, 20)
     with boxes().start({}) as box:
         box.run("import numpy as np", 20)
-        before = look(box)  # libraries say the same somewhere
         assert tester.put_proxy("double", box)
         reply = box.run("print(double(np.arange(3.0)))", 20)
         assert "0. 2. 4." in reply.output
-        assert look(box) == before
+        assert look(box) == "found False"
         box.run(tiny.exercises["double"], 20)  # as it was: it would be found
-        assert look(box) != before
+        assert look(box) == "found True"
