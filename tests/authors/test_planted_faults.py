@@ -28,9 +28,6 @@ with exercise("double"):
 """
 
 
-WRONG_SOLUTION = LESSON.replace("return 2 * x", "return 2 * x + 1e-3")
-
-
 def planted(folder: Path, text: str = LESSON, known: str = KNOWN) -> Lesson:
     hidden = "### BEGIN HIDDEN TESTS"
     marked = text.replace(hidden, f"### SIDE CONDITION: counts later.\n{hidden}")
