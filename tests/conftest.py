@@ -79,10 +79,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _last(item: pytest.Item) -> int:
-    """Its place: slow tests, solved notebooks, the others."""
+    """Its place: slow tests, solved notebooks, what is asked of lessons, and the many small ones,
+    which keep all processes busy to the end."""
     if not isinstance(item, pytest.Function):
         return 1
-    return 0 if item.get_closest_marker("slow") else 2
+    if item.get_closest_marker("slow"):
+        return 0
+    return 2 if item.get_closest_marker("course") else 3
 
 
 class TogetherScheduling(LoadScopeScheduling):  # type: ignore[misc]
