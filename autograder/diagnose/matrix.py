@@ -35,7 +35,7 @@ from autograder.course.lessons import Lesson, is_side_condition
 from autograder.course.libraries import setup_of
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED
 from autograder.diagnose.idle import BOXES
-from autograder.diagnose.matrix_cache import ResultCache
+from autograder.diagnose.matrix_cache import MatrixCache
 from autograder.notebooks import exercise_of, nbgrader_metadata
 from lesson_kit.evidence import Evidence, evidence_of
 from lesson_kit.failures import lone_side_conditions
@@ -104,14 +104,14 @@ class Matrix:
     """
 
     def __init__(
-        self, lesson: Lesson, *, anew: bool = False, results: ResultCache | None = None
+        self, lesson: Lesson, *, anew: bool = False, results: MatrixCache | None = None
     ) -> None:
         """Nothing is run yet."""
         self.lesson = lesson
         self.anew = anew
         #: How many cells were computed, and not taken from what is kept.
         self.computed = 0
-        self._results = results if results is not None else ResultCache()
+        self._results = results if results is not None else MatrixCache()
         self._own = results is None
         self.depends = Dependencies(lesson)
         self._stack = contextlib.ExitStack()

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-__all__ = ["ResultCache", "cache_folder"]
+__all__ = ["MatrixCache", "cache_folder"]
 
 #: Above this many bytes the file is begun anew.
 MAX_BYTES = 1 << 30
@@ -32,7 +32,7 @@ def cache_folder() -> Path:
     return Path(named) if named else user_cache_path("attention-course-autograder")
 
 
-class ResultCache:
+class MatrixCache:
     """Texts by key; several processes and threads may use one file at once."""
 
     def __init__(self, folder: Path | None = None) -> None:

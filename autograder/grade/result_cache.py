@@ -22,7 +22,7 @@ from autograder.grade.result import CellRun, Result, TestResult
 _WHOSE = "whose.txt"
 
 
-class Results:
+class ResultCache:
     """The verdicts kept in one folder."""
 
     def __init__(self, folder: Path) -> None:

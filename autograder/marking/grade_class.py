@@ -26,7 +26,7 @@ from autograder.files import write_whole
 from autograder.grade.cluster import dask
 from autograder.grade.executors import grade_task, local, size
 from autograder.grade.result import MISSING, NO_NOTEBOOK, OUR_FAULT, Result, TestResult
-from autograder.grade.result_cache import Results
+from autograder.grade.result_cache import ResultCache
 from autograder.grade.task import Task, make_task
 from autograder.marking.autograded import autograded_notebook, written_answers
 from autograder.marking.exchange import name_for_exchange
@@ -126,7 +126,7 @@ def grade_class(
     where = (
         partial(local, workers) if scheduler is None else partial(dask, scheduler, folder.cluster)
     )
-    judged = _judged(tasks, where, workers, Results(folder.root / ".results"), again)
+    judged = _judged(tasks, where, workers, ResultCache(folder.root / ".results"), again)
     progress = Progress(len(wanted), quiet=quiet)
     with progress, open_gradebook(folder.db_url) as gradebook:
         enrol(gradebook, folder.roster)
@@ -202,7 +202,7 @@ Verdict = tuple[Handin, Result, bool]
 class _Verdicts:
     """What comes of tasks: kept, and given to everybody whose work it is."""
 
-    results: Results
+    results: ResultCache
     #: By the key of a task that runs: others whose task is the same, such as those of a group.
     twins: dict[str, list[Handin]] = field(default_factory=dict)
 
@@ -235,7 +235,7 @@ def _judged(
     tasks: Iterator[tuple[Handin, Callable[[], Task]]],
     where: Where,
     workers: int,
-    results: Results,
+    results: ResultCache,
     again: bool,
 ) -> Iterator[Verdict]:
     """The verdicts as they come, and whether each was kept from an earlier run.

@@ -18,7 +18,7 @@ from autograder.classroom.gradebook import open_gradebook, stops_the_class
 from autograder.classroom.grades_file import GradedSubmission, sandbox_of, write_grades
 from autograder.classroom.hand_ins import collected, task_in_class
 from autograder.files import replacing, write_whole
-from autograder.grade.result_cache import Results
+from autograder.grade.result_cache import ResultCache
 from autograder.marking.exchange import name_for_exchange
 from autograder.marking.feedback import feedback_path, settled_page
 from autograder.text import plain_line
@@ -42,7 +42,7 @@ def write_pages(folder: ClassFolder, assignments: Sequence[str] | None = None) -
         ClassError: there is no such assignment.
     """
     bundles = {name: folder.bundle(name) for name in assignments or folder.assignments}
-    results = Results(folder.root / ".results")
+    results = ResultCache(folder.root / ".results")
     done = HandedBack()
     handins, _ = folder.handins()
     again: list[GradedSubmission] = []

@@ -35,7 +35,7 @@ from autograder.course.libraries import ask_for_libraries
 from autograder.errors import WrongUse
 from autograder.grade.executors import grade_task, local
 from autograder.grade.result import Result
-from autograder.grade.result_cache import Results
+from autograder.grade.result_cache import ResultCache
 from autograder.grade.task import Task
 from autograder.marking.feedback import settled_page
 from autograder.marking.grade_class import publish
@@ -109,7 +109,7 @@ class EngineExporter(NotebookExporter):
         bundle = self._bundle(assignment)
         task = task_in_class(self.folder, student, bundle, self.backend)
         result = self._ask(task)
-        Results(self.folder.root / ".results").keep(task.key, result)
+        ResultCache(self.folder.root / ".results").keep(task.key, result)
         submission = GradedSubmission(student, result)
         with open_gradebook(db_url) as gradebook:
             publish(self.folder, submission, bundle, gradebook)
@@ -207,7 +207,7 @@ class FeedbackExporter(Exporter):
     def _page(self, student: str, assignment: str, db_url: str) -> str:
         bundle = self.folder.bundle(assignment)
         task = task_in_class(self.folder, student, bundle, NONE)
-        result = Results(self.folder.root / ".results").find(task.key)
+        result = ResultCache(self.folder.root / ".results").find(task.key)
         if result is None:
             again = f"grade it first: autograder grade . --assignment {assignment}"
             if (student, assignment) not in self._former:

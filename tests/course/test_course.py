@@ -15,7 +15,7 @@ from autograder.course.implementations import alternatives
 from autograder.course.lessons import Course
 from autograder.course.source_rules import LessonError
 from autograder.diagnose.matrix import Matrix
-from autograder.diagnose.matrix_cache import ResultCache
+from autograder.diagnose.matrix_cache import MatrixCache
 from autograder.notebooks import exercise_of
 
 from ..tiny import tiny_course
@@ -258,7 +258,7 @@ def test_an_alternative_brings_what_its_file_imports(tmp_path: Path) -> None:
     (tmp_path / "lessons" / "01-tiny" / "alternatives.py").write_text(ALTERNATIVE)
     [alternative] = alternatives(made.lesson("01"))
     assert alternative.source.startswith("import statistics as st\ndef double(x):")
-    with Matrix(made.lesson("01"), results=ResultCache(tmp_path)) as matrix:
+    with Matrix(made.lesson("01"), results=MatrixCache(tmp_path)) as matrix:
         outcomes = matrix.of(alternative, ["test_double", "test_double_errors"], 1)
     assert all(outcome.passed for outcome in outcomes.values())
 

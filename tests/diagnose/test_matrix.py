@@ -20,7 +20,7 @@ from autograder.course.lessons import Course, Lesson
 from autograder.diagnose import catalogue, matrix
 from autograder.diagnose.lock import LOCK_FILE, Lock, LockError
 from autograder.diagnose.matrix import MAKE_VALUES, Matrix
-from autograder.diagnose.matrix_cache import ResultCache
+from autograder.diagnose.matrix_cache import MatrixCache
 from lesson_kit.setting import pack, unpack
 
 from ..conftest import COURSE, SHARD
@@ -338,21 +338,21 @@ def test_a_lock_that_cannot_be_used_is_named_with_what_to_do(course: Path, damag
 
 
 def test_results_are_kept_for_every_clone(tmp_path: Path) -> None:
-    first, second = ResultCache(tmp_path), ResultCache(tmp_path)
+    first, second = MatrixCache(tmp_path), MatrixCache(tmp_path)
     first.put({str(number): "text" for number in range(1200)})
     assert len(second.get(map(str, range(2000)))) == 1200
 
 
 def test_without_a_place_to_write_results_are_kept_for_the_process(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    results = ResultCache(tmp_path / "file" / "folder")
+    results = MatrixCache(tmp_path / "file" / "folder")
     results.put({"key": "text"})
     assert results.get(["key"]) == {"key": "text"}
 
 
 def test_a_damaged_file_of_results_is_begun_anew(tmp_path: Path) -> None:
     (tmp_path / "answers.sqlite3").write_bytes(b"no database, but long enough to be one" * 100)
-    results = ResultCache(tmp_path)
+    results = MatrixCache(tmp_path)
     results.put({"key": "text"})
     assert results.get(["key"]) == {"key": "text"}
     assert sqlite3.connect(tmp_path / "answers.sqlite3").execute(

@@ -19,7 +19,7 @@ from autograder.course.lessons import Lesson
 from autograder.diagnose.catalogue import graded_cells, made_from, released
 from autograder.diagnose.lock import Lock
 from autograder.diagnose.matrix import Matrix
-from autograder.diagnose.matrix_cache import ResultCache
+from autograder.diagnose.matrix_cache import MatrixCache
 
 from ..conftest import COURSE, SHARD, SHARDS, sampled
 from ..submissions import graded, max_points, notebook_with, points
@@ -107,7 +107,7 @@ def test_a_share_of_what_the_lock_says_holds_when_it_is_proved_anew(
     lesson: Lesson, tmp_path: Path
 ) -> None:
     share = Share(int(shard), SHARDS) if (shard := os.environ[SHARD]) != "all" else ALL
-    with Matrix(lesson, anew=True, results=ResultCache(tmp_path)) as matrix:
+    with Matrix(lesson, anew=True, results=MatrixCache(tmp_path)) as matrix:
         tried = [trial(matrix, name, seeds=[101], share=share) for name in lesson.exercises]
     assert [complaint for one in tried for complaint in one.complaints] == []
 

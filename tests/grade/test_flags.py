@@ -15,7 +15,7 @@ from autograder.course.bundle import Bundle
 from autograder.grade import flags
 from autograder.grade.flags import KINDS, Flag, Kind, flag_of
 from autograder.grade.result import FAILED, GRADED, CellRun, Result, TestResult
-from autograder.grade.result_cache import Results
+from autograder.grade.result_cache import ResultCache
 from autograder.marking.feedback import feedback_page
 
 from ..tiny import tiny_course
@@ -149,7 +149,7 @@ def test_what_is_published_is_read_back_as_data(tmp_path: Path) -> None:
 def test_a_kept_result_is_the_same_and_one_of_an_earlier_form_is_graded_again(
     tmp_path: Path,
 ) -> None:
-    results = Results(tmp_path)
+    results = ResultCache(tmp_path)
     results.keep("key", a_result())
     assert results.find("key") == a_result()
     tree = json.loads((tmp_path / "key.json").read_text())

@@ -26,7 +26,7 @@ from autograder.classroom.hand_ins import task_in_class
 from autograder.cli.main import main
 from autograder.grade.cluster import SchedulerError, believed
 from autograder.grade.result import Result
-from autograder.grade.result_cache import Results, as_text
+from autograder.grade.result_cache import ResultCache, as_text
 from autograder.grade.task import Task
 from autograder.marking.grade_class import grade_class
 from autograder.marking.progress import Progress
@@ -288,7 +288,7 @@ def test_what_a_worker_sends_is_looked_at(
 ) -> None:
     folder, _ = undisturbed
     task = task_in_class(folder, "student0", folder.bundle(LESSON), boxes().backend)
-    result = Results(folder.root / ".results").find(task.key)
+    result = ResultCache(folder.root / ".results").find(task.key)
     assert result is not None
     assert believed(as_text(result), task) == result
     first, *others = result.tests
