@@ -115,12 +115,12 @@ class _OfText(Executor):
     def submit(self, grade_task: Any, task: Task) -> Future[Result]:  # type: ignore[override]
         """The verdict of a worker on a task; ``grade_task`` is what runs here."""
         mine: Future[Result] = Future()
-        theirs = self._executor.submit(judged_as_text, task)
+        theirs = self._executor.submit(graded_as_text, task)
         theirs.add_done_callback(partial(_arrived, task, mine))
         return mine
 
 
-def judged_as_text(task: Task) -> str:
+def graded_as_text(task: Task) -> str:
     """Grade one submission, in a worker: what that needs is imported there."""
     from autograder.grade.worker import grade_task
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from autograder.box.box import BoxFailure
 from autograder.course.bundle import Bundle, TestCell
 from autograder.grade import flags as kinds
+from autograder.grade.failed_exercises import with_known_mistakes, with_places_to_look_at
 from autograder.grade.flags import Flag
 from autograder.grade.in_box import (
     NOT_FINISHED,
@@ -17,7 +18,6 @@ from autograder.grade.in_box import (
     where_checked,
 )
 from autograder.grade.limits import Limits
-from autograder.grade.naming import located, named
 from autograder.grade.result import (
     CRASHED,
     FAILED,
@@ -96,9 +96,9 @@ def grade(
     checked = where_checked(submission, cells, bundle)
     notebook = NotebookInBox(bundle, cells, limits, make_box, checked)
     try:
-        results = named(_run_tests(tester, notebook, seed), tester, notebook)
+        results = with_known_mistakes(_run_tests(tester, notebook, seed), tester, notebook)
         results = _follow_through(results, tester, notebook, seed)
-        results = located(results, tester, notebook, seed)
+        results = with_places_to_look_at(results, tester, notebook, seed)
         results = _without_lone_side_conditions(results, bundle)
         results = _with_reasons(results, notebook)
     finally:
@@ -182,13 +182,13 @@ def _as_at_its_check(
 
 def _run_test(test: TestCell, tester: Tester, notebook: NotebookInBox, seed: int) -> TestRun:
     """Run a test where the visible checks of its exercise stand; failing that, at the end."""
-    judged = _run_once(test, tester, notebook, seed)
-    result = judged.result
+    run = _run_once(test, tester, notebook, seed)
+    result = run.result
     placed = test.exercise in notebook.places and test.exercise not in notebook.at_the_end
     if not placed or result.outcome in (PASSED, TIMEOUT, CRASHED):
-        return judged
+        return run
     if _is_guess(test) and result.outcome == FAILED:
-        return judged
+        return run
     notebook.at_the_end.add(test.exercise)
     again = _run_once(test, tester, notebook, seed)
     better = again.result
@@ -198,7 +198,7 @@ def _run_test(test: TestCell, tester: Tester, notebook: NotebookInBox, seed: int
             why = "As your notebook ends more of this passes than where its check stands."
         return again._replace(result=replace(better, message=f"{why}\n{better.message}".strip()))
     notebook.at_the_end.discard(test.exercise)
-    return judged
+    return run
 
 
 def _run_once(test: TestCell, tester: Tester, notebook: NotebookInBox, seed: int) -> TestRun:
@@ -208,13 +208,13 @@ def _run_once(test: TestCell, tester: Tester, notebook: NotebookInBox, seed: int
         total = notebook.limits.notebook
         message = f"The notebook as a whole used up its {total:g} seconds before this check."
         return TestRun(_lost(test, TIMEOUT, message), None)
-    judged = tester.run(test, box, seed, notebook.telling, notebook.patience(test.exercise))
+    run = tester.run(test, box, seed, notebook.telling, notebook.patience(test.exercise))
     notebook.gave_up |= box.patience.gave_up
-    if judged.result.outcome == TIMEOUT:
+    if run.result.outcome == TIMEOUT:
         notebook.endless.add(test.exercise)
     if box.ended:
         notebook.lost()
-    return judged
+    return run
 
 
 def _follow_through(

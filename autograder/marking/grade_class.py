@@ -126,11 +126,11 @@ def grade_class(
     where = (
         partial(local, workers) if scheduler is None else partial(dask, scheduler, folder.cluster)
     )
-    judged = _judged(tasks, where, workers, ResultCache(folder.root / ".results"), again)
+    verdicts = _as_they_come(tasks, where, workers, ResultCache(folder.root / ".results"), again)
     progress = Progress(len(wanted), quiet=quiet)
     with progress, open_gradebook(folder.db_url) as gradebook:
         enrol(gradebook, folder.roster)
-        for handin, graded, kept in judged:
+        for handin, graded, kept in verdicts:
             submission = GradedSubmission(handin.student, graded)
             if graded.status != OUR_FAULT:
                 try:
@@ -144,11 +144,11 @@ def grade_class(
             result.submissions.append(submission)
     result.summary = progress.summary()
     result.submissions += absent
-    judged_now = [
+    graded_now = [
         submission for submission in result.submissions if submission.result.status != OUR_FAULT
     ]
     whole = [] if students else (assignments or folder.assignments)
-    write_grades(folder.root, folder.title, backend, judged_now, whole)
+    write_grades(folder.root, folder.title, backend, graded_now, whole)
     return result
 
 
@@ -231,7 +231,7 @@ class _Verdicts:
         return handin, kept, before
 
 
-def _judged(
+def _as_they_come(
     tasks: Iterator[tuple[Handin, Callable[[], Task]]],
     where: Where,
     workers: int,
@@ -282,7 +282,7 @@ def _judged(
         with local(1) as alone:
             yield from verdicts.of(handin, task, alone.submit(grade_task, task))
     if suspects:
-        yield from _judged(tasks, where, workers, results, again)
+        yield from _as_they_come(tasks, where, workers, results, again)
 
 
 def _gave_up(future: Future[Result]) -> bool:

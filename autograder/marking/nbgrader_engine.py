@@ -85,7 +85,7 @@ class EngineExporter(NotebookExporter):
             why = _not_for_nbgrader(path, self._bundle(path.name), converter.coursedir)
             if why:
                 del by_folder[str(path)]
-                self._judge_alone(path, why, converter.coursedir.db_url)
+                self._grade_alone(path, why, converter.coursedir.db_url)
         # Also submissions without a notebook, or with one of another name, get a verdict.
         converter.assignments = by_folder
 
@@ -100,7 +100,7 @@ class EngineExporter(NotebookExporter):
             return former
         return super().from_filename(filename, resources, **options)
 
-    def judged(self, student: str, assignment: str, db_url: str) -> NotebookNode:
+    def graded(self, student: str, assignment: str, db_url: str) -> NotebookNode:
         """Grade one submission and publish the verdict.
 
         Returns:
@@ -131,12 +131,12 @@ class EngineExporter(NotebookExporter):
             self._worker = None
             raise
 
-    def _judge_alone(self, path: Path, why: str, db_url: str) -> None:
+    def _grade_alone(self, path: Path, why: str, db_url: str) -> None:
         """For a folder that nbgrader must not copy, or could not."""
         student, assignment = path.parent.name, path.name
         self.log.warning("%s: %s; only its notebook is read", path, why)
         try:
-            self.judged(student, assignment, db_url)
+            self.graded(student, assignment, db_url)
         except Exception:  # of this submission only: the class goes on
             self.log.error("%s was not judged: %s", path, traceback.format_exc())
 
@@ -164,7 +164,7 @@ class AskEngine(NbGraderPreprocessor):  # type: ignore[misc]
                 '"autograder.marking.nbgrader_engine.EngineExporter"; set it in nbgrader_config.py'
             )
         names = resources["nbgrader"]
-        return exporter.judged(names["student"], names["assignment"], names["db_url"]), resources
+        return exporter.graded(names["student"], names["assignment"], names["db_url"]), resources
 
 
 class FeedbackExporter(Exporter):

@@ -75,8 +75,8 @@ def test_whatever_naming_raises_costs_no_point_and_is_counted(
     def falls_over(*_: object) -> None:
         raise OverflowError
 
-    monkeypatch.setattr("autograder.grade.naming.remaining", falls_over)
-    monkeypatch.setattr("autograder.grade.naming.repaired", falls_over)
+    monkeypatch.setattr("autograder.grade.failed_exercises.remaining", falls_over)
+    monkeypatch.setattr("autograder.grade.failed_exercises.repaired", falls_over)
     verdict = graded(bundle, notebook_with(bundle, {"double": WRONG["double"]}))
     assert points(verdict) == {**FULL, "double": 0.0}
     assert [(flag.kind, flag.cell) for flag in verdict.flags] == [

@@ -22,21 +22,19 @@ REPAIRS_OF_A_NOTEBOOK = 4.0
 SECONDS_OF_A_REPAIR = 0.5
 
 
-def named(judged: list[TestRun], tester: Tester, notebook: NotebookInBox) -> list[TestResult]:
+def with_known_mistakes(
+    runs: list[TestRun], tester: Tester, notebook: NotebookInBox
+) -> list[TestResult]:
     """The results, with the known mistake where an exercise's failing tests show one.
 
     Args:
-        judged: what came of every test.
+        runs: what came of every test.
         tester: of the bundle.
         notebook: the student's.
     """
-    better = {verdict.result.grade_id: verdict.result for verdict in judged}
+    better = {run.result.grade_id: run.result for run in runs}
     for exercise, failed in _failed(list(better.values())).items():
-        of_exercise = {
-            verdict.result.grade_id: verdict
-            for verdict in judged
-            if verdict.result.exercise == exercise
-        }
+        of_exercise = {run.result.grade_id: run for run in runs if run.result.exercise == exercise}
         diagnosis = None
         with _counted(exercise, notebook):
             diagnosis = _diagnosis(exercise, of_exercise, tester, notebook)
@@ -49,7 +47,7 @@ def named(judged: list[TestRun], tester: Tester, notebook: NotebookInBox) -> lis
     return list(better.values())
 
 
-def located(
+def with_places_to_look_at(
     results: list[TestResult], tester: Tester, notebook: NotebookInBox, seed: int
 ) -> list[TestResult]:
     """The results, with the line where a small change mends an exercise of which nothing is known.
@@ -103,7 +101,7 @@ def _failed(results: list[TestResult]) -> dict[str, list[TestResult]]:
 
 
 def _diagnosis(
-    exercise: str, judged: Mapping[str, TestRun], tester: Tester, notebook: NotebookInBox
+    exercise: str, runs: Mapping[str, TestRun], tester: Tester, notebook: NotebookInBox
 ) -> Diagnosis | None:
     """The known mistake that an exercise shows.
 
@@ -115,7 +113,7 @@ def _diagnosis(
         return None
     words = words_of(_source(exercise, notebook))
     seen: dict[str, tuple[Evidence, ...]] = {
-        name: () for name, verdict in judged.items() if verdict.result.outcome == PASSED
+        name: () for name, run in runs.items() if run.result.outcome == PASSED
     }
     mistakes = remaining(seen, tester.mistakes(exercise), words)
     tests = [
@@ -126,14 +124,14 @@ def _diagnosis(
     for test in sorted(tests, key=lambda test: test.hidden):
         if not mistakes:
             break
-        verdict = judged[test.grade_id]
+        run = runs[test.grade_id]
         # What it saw on inputs that are always the same, it would see again.
-        evidence = _observed(test, tester, notebook) if verdict.drawn else verdict.evidence
+        evidence = _observed(test, tester, notebook) if run.drawn else run.evidence
         if evidence is None:
             return None
         seen[test.grade_id] = evidence
         mistakes = remaining(seen, mistakes, words)
-        others = {name: verdict.evidence for name, verdict in judged.items() if name not in seen}
+        others = {name: each.evidence for name, each in runs.items() if name not in seen}
         if settled := _settled(seen, others, mistakes):
             return settled
     return diagnose(seen, mistakes) if mistakes else None
