@@ -131,7 +131,9 @@ def test_no_hint_is_left_behind_a_check(lesson: Lesson) -> None:
 def test_only_what_draws_is_folded(lesson: Lesson) -> None:
     names = set(lesson.exercises)
     for cell in as_page(lesson).cells:
-        if cell.cell_type == "code" and "demonstration" in tags(cell):
+        if "folded" in tags(cell):  # run first, and read where the text says so
+            assert folded(cell) and re.match(r"# .* Section \d+ reads it\.\n", cell.source)
+        elif cell.cell_type == "code" and "demonstration" in tags(cell):
             tree = ast.parse(cell.source)
             defines = [n for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
             draws = "plt." in cell.source or "(axes, " in cell.source
