@@ -1991,6 +1991,24 @@ assert not published or (less["L3H1"] >= 6 and 1 <= turned["L3H1"] <= 4 and turn
 # pair could show either. (A model that reads only leftwards has not read the last word when it stands at "it":
 # its row "it" is the same in both sentences. Lesson 19 shows it.)
 #
+# All 72 heads, to look around in. Point at "it" and walk through the heads: how many look at a noun there, how many
+# at a neighbour, how many at a token that is no word?
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+from lesson_kit.attention_view import attention_view
+
+lists, _, _, all_maps = read([both[1]], blocks)
+to_cat, to_mat = (all_maps[3, 0, 1, lists[0].index("it"), lists[0].index(noun)] for noun in ("cat", "mat"))
+attention_view(
+    lists[0],
+    all_maps[:, 0],
+    first=(3, 1),
+    caption="The sentence with the comfortable mat, in all heads. What you see in one head is where to look "
+    "next, and no finding: that takes many sentences and a control.",
+    alt=f"L3H1: a map of 13 by 13 tokens. In its row 'it' are {to_cat:.2f} on 'cat' and {to_mat:.2f} on 'mat'.",
+)
+
+# %% [markdown]
 # ## 8. Ablate a head
 #
 # We have named heads. Does the model **need** them? Take a head away and measure. What should stand

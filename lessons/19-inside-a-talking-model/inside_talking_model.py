@@ -1244,6 +1244,25 @@ assert not published or right_turns > 1.5 * wrong_turns > 0
 # on, and there more heads turn to the fitting noun than away from it. Only more: four in ten turn the wrong way for
 # ten that turn the right one. And that "tired" looks at "cat" may mean no more than that the two words go together; no
 # pronoun is needed for that. (Its control, the same words without "it", is yours to make.)
+#
+# All 270 heads on that sentence, to look around in. You begin at `L16H0`, which section 3 has ablated.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+from lesson_kit.attention_view import attention_view
+
+text, found = encode("The cat sat on the mat because it was comfortable."), []
+streams(token_vectors[torch.tensor(text)][None], maps=found)
+attention_view(
+    [decode([token]).strip() or "␣" for token in text],
+    torch.cat(found),
+    first=(16, 0),
+    caption="All heads on one sentence. The dark first columns are the sinks of section 4. What you see in one "
+    "head is where to look next, and no finding.",
+    alt="L16H0: a lower triangular map; most tokens look mostly at the token before them.",
+)
+before = torch.cat(found)[16, 0].argmax(-1) == torch.arange(len(text)) - 1
+print("tokens that look mostly at the one before:", int(before[1:].sum()), "of", len(text) - 1)
+assert not published or before[1:].float().mean() > 0.6
 
 # %% [markdown]
 # ## 5. A fact, and the head that fetches it
