@@ -865,43 +865,44 @@ def soft_lookup(query, keys, values, temperature=1.0):
 
 # %% check="soft_lookup" points=3.5 card=["Returns two things, in this order: the answer `(..., d_v)` and the weights `(..., n)`", "Scores are plain dot products, divided by `temperature`", "`d_v` may differ from `d`", "Any leading batch axes; those of `query`, `keys` and `values` broadcast", "values play no part in them", "Temperatures from 1e-9 to 1e9 work", "`temperature <= 0` is a `ValueError`"]
 rng = check_rng()
-shapes = (2, 5), (2, 4, 5), (2, 4, 3)
-given = query, keys, values = [rng.normal(size=shape) for shape in shapes]  # a batch of two
+two = query, keys, values = [rng.normal(size=s) for s in ((2, 5), (2, 4, 5), (2, 4, 3))]
+alone = query[0], keys[0], values[0]
 
-def by_torch(query, keys, values, temperature=1.0):
+def by_torch(query, keys, values, temperature):
     scores = torch.tensor(keys) @ torch.tensor(query)[..., None] / temperature
     weights = torch.softmax(scores[..., 0], dim=-1)
-    return (weights[..., None, :] @ torch.tensor(values))[..., 0, :].numpy(), weights.numpy()
+    return weights.numpy(), (weights[..., None, :] @ torch.tensor(values))[..., 0, :].numpy()
 
-def compare(name, given, message):
-    names = ("the answer", "the weights")
-    assert_as_reference(soft_lookup, by_torch, {name: given}, message, names=names)
+def compare(name, given, T, message):
+    weights, answer = by_torch(*given, T)
+    found = soft_lookup(*(x.copy() for x in given), T)
+    assert_close(found[1], weights, f"{name}: {message}", name="the weights")
+    assert_close(found[0], answer, f"{name}: {message}", name="the answer")
 
 with check("one query: two results and their shapes", points=0.5, side=True):
-    result = soft_lookup(query[0], keys[0], values[0])
+    result = soft_lookup(*alone)
     found = [np.shape(one) for one in result] if isinstance(result, (tuple, list)) else result
     message = "Keys (4, 5), values (4, 3): first the answer (3,), then the weights (4,)."
     assert_equal(found, [(3,), (4,)], message, name="the shapes")
 with check("one query: three temperatures", points=1.25):
     for T in (1.0, 0.5, 4.0):
         message = "softmax over the keys of the plain dot products, each divided by it before?"
-        compare(f"temperature {T:g}", (query[0], keys[0], values[0], T), message)
+        compare(f"temperature {T:g}", alone, T, message)
 with check("three queries, and a batch of two", points=0.5):
     message = "Does each query look up in the keys and values of its own text?"
-    compare("query (3, 5), one text", (rng.normal(size=(3, 5)), keys[0], values[0]), message)
-    compare("query (2, 5), two texts", given, message)
+    compare("query (3, 5), one text", (rng.normal(size=(3, 5)), *alone[1:]), 1.0, message)
+    compare("query (2, 5), two texts", two, 1.0, message)
 with check("very hot and very cold", points=0.5):
     message = "Does something overflow, or is the temperature bounded?"
     for T in (1e9, 1e-9):
-        compare(f"temperature {T:g}", (query[0], keys[0], values[0], T), message)
+        compare(f"temperature {T:g}", alone, T, message)
 with check("values with batch axes: each as alone; the weights' shape", points=0.5):
     case = query[0], keys[0], values
     assert_each_alone(soft_lookup, [case], own_axes=(1, 2, 2), names=("the answer",))
     message = "The weights have the leading axes of query and keys: values play no part in them."
     assert_equal(np.shape(soft_lookup(*case)[1]), (4,), message, name="the shape of the weights")
 with check("no such temperature", points=0.25, side=True):
-    cases = {f"a temperature of {T}": (query, keys, values, T) for T in (0, -1)}
-    assert_refused(soft_lookup, cases)
+    assert_refused(soft_lookup, {f"a temperature of {T}": (*alone, T) for T in (0, -1)})
 checks_passed("soft_lookup")
 
 
