@@ -290,82 +290,6 @@ with exercise("sinusoidal_positional_encoding", base=SHORT_SINUSOIDAL_POSITIONAL
     )
 
     wrong(
-        "encoding_positions_in_float16",
-        {"[:, None]": ".astype(np.float16).astype(float)[:, None]"},
-        "In long texts some rows come out as those of a neighbouring position, as where the positions "
-        "are kept in a kind of number that does not hold them all (float16 holds no odd one above "
-        "2048).",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "encoding_short_two_pi",
-        {
-            "10000 ** ((column - column % 2) / d_model)":
-                "10000 ** ((column - column % 2) / d_model) % 6.2831853072",
-        },
-        "Far positions come out right to fewer than 9 digits, as when whole turns are taken off "
-        "with a 2 pi of few digits, and each turn adds its error. Sine and cosine take large "
-        "angles as they are.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "encoding_rows_of_a_table",
-        {"np.arange(seq_len)[:, None]": "np.arange(5120)[:seq_len, None]"},
-        "A text of 5300 positions gets fewer rows than it has positions, as from a table that ends "
-        "before. There is a row for each position, however many there are.",
-        seen="a trial with typical wrong answers",
-    )
-
-    wrong(
-        "encoding_turned_by_its_shape",
-        {
-            "return np.where(column % 2 == 0, np.sin(angles), np.cos(angles))": """
-                PE = np.where(column % 2 == 0, np.sin(angles), np.cos(angles)).T
-                return PE if PE.shape == (seq_len, d_model) else PE.T
-            """,
-        },
-        "With as many positions as columns your matrix comes out transposed, as when the shape "
-        "alone decides whether it is turned. A square matrix does not show it: rows are positions.",
-    )
-
-    wrong(
-        "encoding_kept_by_width",
-        {
-            "column = np.arange(d_model)":
-            """
-                kept = sinusoidal_positional_encoding.__dict__
-                if str(d_model) in kept:
-                    return kept[str(d_model)][:seq_len].copy()
-                column = np.arange(d_model)
-            """,
-            "return np.where(column % 2 == 0, np.sin(angles), np.cos(angles))": """
-                PE = np.where(column % 2 == 0, np.sin(angles), np.cos(angles))
-                kept[str(d_model)] = PE
-                return PE.copy()
-            """,
-        },
-        "After a call for fewer positions with the same d_model too few rows come back, as where a "
-        "table is kept by d_model alone. There is a row for each position, whatever was asked for "
-        "before.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "encoding_short_pi",
-        {
-            "10000 ** ((column - column % 2) / d_model)":
-                "10000 ** ((column - column % 2) / d_model) % (2 * 3.14159265)",
-        },
-        "Far positions come out right to fewer than 9 digits, as when whole turns are taken off "
-        "with a 2 pi of few digits, and each turn adds its error. Sine and cosine take large "
-        "angles as they are.",
-        seen="answers written blind",
-    )
-
-
-    wrong(
         "encoding_one_array_for_all_calls",
         {
             "column = np.arange(d_model)":
@@ -493,23 +417,6 @@ with exercise("shift_matrix", base=SHORT_SHIFT_MATRIX):
     )
 
     wrong(
-        "shift_fitted_with_cut_off",
-        """
-            if d_model % 2:
-                raise ValueError(f"d_model {d_model} is odd")
-            column, first = np.arange(d_model), np.arange(50)[:, None]
-            w = 10000.0 ** -((column - column % 2) / d_model)
-            here, there = (
-                np.where(column % 2 == 0, np.sin(p * w), np.cos(p * w)) for p in (first, first + offset)
-            )
-            return (np.linalg.pinv(here, rcond=1e-6) @ there).T
-        """,
-        "Your matrix comes out as one that is fitted to the first 50 positions by least squares. "
-        "The slow pairs hardly change over 50 words, so a fit drops or distorts them, and late "
-        "positions go wrong.",
-    )
-
-    wrong(
         "shift_from_position_0_only",
         """
             if d_model % 2:
@@ -620,36 +527,6 @@ with exercise("shift_matrix", base=SHORT_SHIFT_MATRIX):
         },
         "You return a torch tensor. This function is NumPy.",
     )
-
-    wrong(
-        "shift_at_most_1000",
-        {"M = np.zeros": "offset = max(-1000, min(offset, 1000))\nM = np.zeros"},
-        "A large offset, of some thousands, moves a position by less than it says. Any integer is an "
-        "offset.",
-        seen="a trial with typical wrong answers",
-    )
-
-    wrong(
-        "shift_last_row_of_a_table",
-        {"M = np.zeros": "offset = max(-4999, min(offset, 4999))\nM = np.zeros"},
-        "An offset of 5000 or -5000 moves a position by less than it says, as when the rows of a "
-        "table end before. Any integer is an offset, and the equation holds up to 5000.",
-        seen="answers written blind",
-    )
-
-
-    wrong(
-        "shift_frequencies_of_four_columns",
-        {
-            "np.cos(offset / 10000 ** (i / d_model))": "np.cos(offset / 100 ** (i / 2))",
-            "np.sin(offset / 10000 ** (i / d_model))": "np.sin(offset / 100 ** (i / 2))",
-        },
-        "With more than four columns your pairs turn with other frequencies than those of the formula, "
-        "as where each pair is 100 times slower than the one before it. That is so for d_model = 4; "
-        "the frequencies depend on d_model.",
-        seen="answers written blind",
-    )
-
 
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_LEARNED_POSITIONAL_EMBEDDING = """
@@ -1036,20 +913,6 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
     )
 
     wrong(
-        "learned_starts_again",
-        """
-            class LearnedPositionalEmbedding(nn.Module):
-                def __init__(self, max_len, d_model):
-                    super().__init__()
-                    self.table = nn.Embedding(max_len, d_model)
-                def forward(self, X):
-                    return X + self.table(torch.arange(X.shape[-2]) % self.table.num_embeddings)
-        """,
-        "A text of more than max_len positions passes without an error: those beyond are cut off, "
-        "or get no vector, or one that belongs to another position too. It should be a ValueError.",
-    )
-
-    wrong(
         "learned_long_texts_unmarked",
         {
             """
@@ -1076,65 +939,11 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
     )
 
     wrong(
-        "learned_looked_up_once",
-        """
-            class LearnedPositionalEmbedding(nn.Module):
-                def __init__(self, max_len, d_model):
-                    super().__init__()
-                    self.table = nn.Embedding(max_len, d_model)
-                    self.kept = {}
-                def forward(self, X):
-                    n = X.shape[-2]
-                    if n > self.table.num_embeddings:
-                        raise ValueError(f"{n} positions")
-                    if n not in self.kept:
-                        self.kept[n] = self.table(torch.arange(n))
-                    return X + self.kept[n]
-        """,
-        "When the parameter changes after a call, as in training, the old vectors are still added, "
-        "as when they are looked up once and kept. Take them from the parameter in each call.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "learned_detached_in_evaluation",
-        {
-            "return X + self.p[: X.shape[-2]]":
-                "return X + (self.p if self.training else self.p.detach())[: X.shape[-2]]",
-        },
-        "In evaluation mode no gradient reaches the position vectors. The two modes should "
-        "agree, in what learns too.",
-        seen="answers written blind",
-    )
-
-    wrong(
         "learned_refuses_in_training_only",
         {"if X.shape[-2] > len(self.p):": "if self.training and X.shape[-2] > len(self.p):"},
         "In evaluation mode a text that is too long raises no ValueError. There are no more vectors in "
         "this mode than in the other.",
         seen="a trial with typical wrong answers",
-    )
-
-    wrong(
-        "learned_kept_in_evaluation",
-        {
-            "return X + self.p[: X.shape[-2]]": """
-                vectors = self.p
-                if not self.training:
-                    vectors = self.__dict__.setdefault("kept", self.p * 1)
-                return X + vectors[: X.shape[-2]]
-            """,
-        },
-        "When the parameter changes between two calls in evaluation mode, the old vectors are "
-        "still added, as when they are kept for this mode. Take them from the parameter in each "
-        "call.",
-    )
-
-    wrong(
-        "learned_squeezed",
-        {"self.p[: X.shape[-2]]": "self.p[: X.shape[-2]].squeeze()"},
-        "With d_model = 1 your output has another shape than X, as when the axis of the features "
-        "is lost by a squeeze. Then the positions take its place. An axis of length 1 stays.",
     )
 
     wrong(
@@ -1154,15 +963,6 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
         "scale_grad_by_freq. It should get their sum, as in every module that the course builds.",
         seen="answers written blind",
     )
-
-    wrong(
-        "learned_vectors_in_float32",
-        {"return X + self.p[: X.shape[-2]]": "return X + self.p[: X.shape[-2]].float()"},
-        "When the layer is float64, by .double(), the output is right to seven digits only, as "
-        "when the vectors become float32 on the way. They should keep the parameter's digits.",
-        seen="answers written blind",
-    )
-
 
 choice(
     "answer_order",
@@ -1345,47 +1145,11 @@ with exercise("mended_positions"):
     )
 
     wrong(
-        "mend_squeezed",
-        {"table[: X.shape[-2]]": "table[: X.shape[-2]].squeeze()"},
-        "With d_model = 1 your result has another shape than X, as when the axis of the features "
-        "is lost by a squeeze. Then the positions take its place. An axis of length 1 stays.",
-    )
-
-    wrong(
         "mend_detached",
         {"return X + ": "return X.detach() + "},
         "No gradient reaches X, as when X is detached or read into a new tensor. A reader that is "
         "trained with your function would not learn its word vectors.",
     )
-
-    wrong(
-        "mend_waves_in_the_dtype_of_x",
-        """
-            column = torch.arange(X.shape[-1])
-            exponents = (column - column % 2).to(X.dtype) / X.shape[-1]
-            angles = torch.arange(X.shape[-2], dtype=X.dtype)[:, None] / 10000**exponents
-            return X + torch.where(column % 2 == 0, angles.sin(), angles.cos())
-        """,
-        "With X in float32 what you add at late positions is right to fewer digits than float32 holds, "
-        "as where positions and angles are computed in float32. The encoding is computed in float64 "
-        "first.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "mend_table_kept_for_all_dtypes",
-        {
-            "table = torch.tensor(table, dtype=X.dtype)": """
-                kept = mended_positions.__dict__
-                table = kept.setdefault(str(table.shape), torch.tensor(table, dtype=X.dtype))
-            """,
-        },
-        "Something that you add is float32 on the way, although X is float64 (the table, for one, "
-        "or one that is kept from an earlier call). The sum is float64 and right to seven digits "
-        "only.",
-        seen="answers written blind",
-    )
-
 
 choice(
     "answer_recall_mask",
