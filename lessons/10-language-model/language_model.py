@@ -2114,7 +2114,7 @@ def verdicts(*kinds):
     return [verdict(made(**kind)) for kind in kinds]
 
 
-right = {"right": {}, "right, by the formula": {"clip": "formula"}, "right, cleared at the end": {"clears": True}}
+right = {"right": {}, "right, by the formula": {"clip": "formula"}}
 of_right = dict(zip(right, verdicts(*right.values()), strict=True))
 
 
@@ -2127,13 +2127,20 @@ def compare(option, *values, **others):
     assert_equal(found, wanted, message, name="your verdicts")
 
 
+message = "Three right steps, of which the third clears the gradients when it is done, and a step without an update."
+with check("right steps, one of which clears the gradients at the end", points=0.25):
+    found = [*of_right.values(), *verdicts({"clears": True}, {"update": "never"})]
+    assert_equal(found, [True, True, True, False], message, name="your verdicts")
+with check("the same, clipped by the formula", points=0.25):
+    found = [*of_right.values(), *verdicts({"clears": True, "clip": "formula"}, {"update": "never"})]
+    assert_equal(found, [True, True, True, False], message, name="your verdicts")
 with check("no update, beside right steps", points=0.5):
     compare("update", "never", "first", "cleared before", "without backward")
 with check("the first or the last parameter does not move, beside right steps", points=0.75):
     compare("frozen", 0, -1)
 with check("another parameter does not move, beside right steps", points=0.75):
     compare("frozen", 1, -2)
-with check("steps that raise a ValueError or a RuntimeError, beside right ones", points=0.5):
+with check("steps that raise a ValueError or a RuntimeError, beside right ones", points=0.25):
     compare("error", "ValueError", "RuntimeError")
 with check("steps that raise other errors, beside right ones", points=0.5):
     compare("error", "TypeError", "ArithmeticError")
@@ -2152,7 +2159,7 @@ with check("the loss after the update, beside right steps", points=0.75):
     compare("report", "after")
 with check("old gradients kept, all or those of biases, beside right steps", points=0.5):
     compare("old", "all", "biases")
-with check("some old gradients kept, beside right steps", points=0.5):
+with check("some old gradients kept, beside right steps", points=0.25):
     compare("old", "biases", "all but the first", "all but the last")
 checks_passed("judges_step")
 ### END HIDDEN TESTS

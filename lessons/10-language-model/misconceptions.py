@@ -1407,6 +1407,7 @@ with exercise("judges_step"):
         {"except Exception:": "except ValueError:"},
         "Your judge does not survive every kind of error. A step that raises any error is broken: "
         "the verdict is False.",
+        edge=True,
     )
 
     wrong(
@@ -1487,6 +1488,7 @@ with exercise("judges_step"):
         "A right step that clears the gradients when it is done looks broken to you. What counts is "
         "where the parameters are afterwards and what is returned, not what lies on .grad.",
         seen="input gaps of the tests",
+        edge=True,
     )
 
     wrong(
@@ -1499,6 +1501,7 @@ with exercise("judges_step"):
         "A step that keeps the old gradients of biases alone looks right to you: for one, your "
         "model has no bias, or no old gradient lies on it. Take a model that has some.",
         seen="answers written blind",
+        edge=True,
     )
 
     wrong(
@@ -1508,6 +1511,7 @@ with exercise("judges_step"):
         "A step that scores the logits against the token before, and not the next, looks right to "
         "you: for one, your tokens come in turn, so that both are the same. Take others.",
         seen="answers written blind",
+        edge=True,
     )
 
 
