@@ -311,6 +311,7 @@ with exercise("linear_attention"):
             "return read / (q * z).sum(dim=-1, keepdim=True)": "return (read / (q * z).sum(dim=-1, keepdim=True)).squeeze(0)",
         },
         ONE_TEXT,
+        edge=True,
     )
     wrong(
         "linear_not_causal",
@@ -585,6 +586,7 @@ with exercise("LinearAttentionState"):
             "return read / (q * self.z).sum(dim=-1, keepdim=True)": "return (read / (q * self.z).sum(dim=-1, keepdim=True)).squeeze(0)",
         },
         ONE_TEXT,
+        edge=True,
     )
 
     wrong(
@@ -783,6 +785,7 @@ with exercise("LinearAttentionState"):
         "state_one_text_only",
         {"k[..., :, None] * v[..., None, :]": "torch.outer(k, v)"},
         "Your step takes one text alone; torch.outer, for one, knows no leading axes.",
+        edge=True,
     )
 
     wrong(
@@ -944,6 +947,7 @@ with exercise("delta_rule_step"):
         },
         "With one leading axis of length 1 (one memory) your result lacks that axis, as where squeeze() or an index "
         "takes it away. It stays: the result has the shape of S.",
+        edge=True,
     )
     wrong(
         "delta_no_error",
@@ -1067,6 +1071,7 @@ with exercise("delta_rule_step"):
         "delta_two_axes_only",
         {"error[..., :, None] * k[..., None, :]": "torch.outer(error, k)"},
         "Your code takes one memory alone, as torch.outer does. There may be texts and heads in front.",
+        edge=True,
     )
 
     wrong(
@@ -1455,6 +1460,7 @@ with exercise("RecomputedAttention", base=SHORT_RECOMPUTED):
         {"c = Q.shape[-1] ** -0.5\nm": "n_q, d_k = Q.shape\nc = Q.shape[-1] ** -0.5\nm"},
         "With leading axes your function stops, as where exactly two axes are expected. There may be texts and "
         "heads in front of them.",
+        edge=True,
     )
 
     wrong(
