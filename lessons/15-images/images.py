@@ -16,10 +16,17 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from lesson_kit.batteries import (
+    assert_as_floats,
+    assert_as_reference,
+    assert_each_alone,
+    assert_refused,
+    assert_slopes,
+    assert_unchanged,
+)
 from lesson_kit.checks import (
     assert_close,
     assert_equal,
-    assert_raises,
     check,
     check_answer,
     check_rng,
@@ -118,8 +125,8 @@ check_answer("answer_patches", answer_patches)
 #   pixels inside each patch.
 # - Any number of leading axes: each picture as if it were alone.
 # - A NumPy array gives a NumPy array, a torch tensor a torch tensor, and the type of the numbers is
-#   kept. The result may share memory with `images`. Checked when graded: all kinds of numbers;
-#   gradients flow through a tensor's patches; `images` is not changed.
+#   kept. The result may share memory with `images`. Checked when graded: uint8, int64, float32 and
+#   float64; gradients flow through a tensor's patches; `images` is not changed.
 # - A height or a width that is no multiple of `size` is a `ValueError`, also for a torch tensor.
 
 
@@ -148,7 +155,8 @@ def patches(images, size):
     ### END SOLUTION
 
 
-# %% check="patches" points=4
+# %% check="patches" points=4 card=["The patches stand row by row", "So do the pixels inside each patch", "Pictures need not be square", "each picture as if it were alone", "the type of the numbers is kept", "A height or a width that is no multiple of size is a ValueError"]
+# Sixteen pixels by hand; a picture that is wider than high; several pictures; uint8; sizes that do not fit.
 def of_one(image, size):
     """The patches of one picture: alone, or in a batch of one where a picture alone is not taken."""
     try:
@@ -159,399 +167,129 @@ def of_one(image, size):
         return patches(image[None], size)[0]
 
 
-hexadecimal = np.arange(16).reshape(4, 4)
 with check("four by four, by hand", points=1.5):
-    assert_equal(
-        np.asarray(of_one(hexadecimal.copy(), 2)) + 0.0,
-        np.array([[0.0, 1, 4, 5], [2, 3, 6, 7], [8, 9, 12, 13], [10, 11, 14, 15]]),
-        "The table above: four patches of four pixels, (4, 4), row by row, outside and inside. "
-        "The four pixels of a patch do not lie side by side in memory. Check first: are they "
-        "brought together before the last reshape?",
-        name="the patches",
-    )
+    expected = np.array([[0.0, 1, 4, 5], [2, 3, 6, 7], [8, 9, 12, 13], [10, 11, 14, 15]])
+    message = "The table above, row by row, outside and inside. Are a patch's pixels together before the last reshape?"
+    found = np.asarray(of_one(np.arange(16).reshape(4, 4), 2)) + 0.0
+    assert_equal(found, expected, message, name="the patches")
 rng = check_rng()
 wide = rng.integers(0, 100, size=(4, 6))
 with check("a torch picture that is wider than high", points=1):
-    expected = [wide[r : r + 2, c : c + 2].flatten() for r in (0, 2) for c in (0, 2, 4)]
-    message = (
-        "4 by 6 pixels, whole numbers, a torch tensor; patches of size 2: six patches, row by "
-        "row, of four pixels each, (6, 4), of the same kind and dtype."
-    )
-    assert_equal(of_one(torch.tensor(wide), 2), torch.tensor(np.array(expected)), message,
-                 name="the patches")  # fmt: skip
-with check("torch, leading axes: each picture as alone; first three pixels", points=0.75):
+    expected = torch.tensor(np.array([wide[r : r + 2, c : c + 2].flatten() for r in (0, 2) for c in (0, 2, 4)]))
+    message = "4 by 6 pixels, whole numbers, size 2: six patches of four pixels, (6, 4), of the same kind and dtype."
+    assert_equal(of_one(torch.tensor(wide), 2), expected, message, name="the patches")
+with check("leading axes in torch: each picture as alone", points=0.75):
     images = torch.tensor(rng.normal(size=(2, 3, 6, 12)))
-    message = (
-        "Pictures of shape (2, 3, 6, 12), size 3: (2, 3, 8, 9), and each picture comes out as in "
-        "your own result for that picture alone."
-    )
+    alone = torch.stack([torch.as_tensor(of_one(one.clone(), 3)) for one in images.flatten(0, 1)])
+    message = "Pictures (2, 3, 6, 12), size 3: (2, 3, 8, 9), and each picture comes out as it does alone."
+    assert_equal(list(alone.shape), [6, 8, 9], message, name="the shape of pictures alone")
     found = patches(images.clone(), 3)
-    assert_equal(list(np.shape(found)), [2, 3, 8, 9], message, name="the shape")
-    kind = "Pictures in a torch tensor give their patches in one torch tensor."
-    assert_equal(type(found).__name__, "Tensor", kind, name="the kind of the result")
-    alone = torch.stack([torch.stack([patches(one.clone(), 3) for one in some]) for some in images])
-    against = "for each picture alone"
-    assert_equal(found, alone, message, name="the patches", against=against)
-    message = (
-        "Pictures of shape (2, 3, 6, 12): the first patch begins with the top row's first three "
-        "pixels."
-    )
-    assert_close(found[0, 0, 0, :3], images[0, 0, 0, :3], message, name="the first three pixels")
-    message = (
-        "Pictures of float64: the first patch begins with the top row's first three pixels in "
-        "float64, to the last digit. Check first: is something rounded to float32?"
-    )
-    assert_equal(found[0, 0, 0, :3], images[0, 0, 0, :3], message, name="the first three pixels")
+    assert_equal(found, alone.reshape(2, 3, 8, 9), message, name="the patches", against="for each picture alone")
+    assert_equal(found[0, 0, 0, :3], images[0, 0, 0, :3], "The top row's first three pixels.", name="the first pixels")
 with check("NumPy's uint8 stays uint8", points=0.25, side=True):
-    message = "A NumPy picture of uint8, whole numbers of 8 bits: its patches are uint8 too."
-    found = of_one(wide.astype(np.uint8), 2)
-    assert_equal(getattr(found, "dtype", None), np.dtype(np.uint8), message, name="dtype")
+    dtype = getattr(of_one(wide.astype(np.uint8), 2), "dtype", None)
+    assert_equal(dtype, np.dtype(np.uint8), "A NumPy picture of uint8: its patches are uint8 too.", name="dtype")
 with check("no whole number of patches", points=0.5, side=True):
-    message = (
-        "4 by 6 pixels, a torch tensor, size 3: the height gives no whole patches, so a "
-        "ValueError."
-    )
-    with assert_raises(ValueError, message):
-        patches(torch.tensor(wide), 3)
-    message = (
-        "4 by 6 pixels, a torch tensor, size 4: the width gives no whole patches, so a ValueError."
-    )
-    with assert_raises(ValueError, message):
-        patches(torch.tensor(wide), 4)
+    assert_refused(patches, {f"4 by 6 pixels, a torch tensor, size {size}": (torch.tensor(wide), size) for size in (3, 4)})
 checks_passed("patches")
 
 
-# %% check="patches_sizes" points=3
-# Hidden checks of patches: other sizes and pictures, compared with torch's own function.
+# %% check="patches_sizes" points=3 card=["cuts images (..., H, W) into squares of size by size pixels and returns (..., num_patches, size * size)", "Pictures need not be square", "A NumPy array gives a NumPy array, a torch tensor a torch tensor"]
+# Hidden checks of patches: other sizes and pictures, in torch and NumPy, compared with torch's own function.
 ### BEGIN HIDDEN TESTS
-rng = check_rng()
-
-
-def of_one(image, size):
-    """The patches of one picture: alone, or in a batch of one where a picture alone is not taken."""
-    try:
-        return patches(image, size)
-    except NotImplementedError:
-        raise
-    except Exception:
-        return patches(image[None], size)[0]
-
-
 def by_torch(images, size):
     """torch's unfold puts the patches into columns."""
-    return F.unfold(images[:, None], size, stride=size).mT
+    found = F.unfold(torch.as_tensor(images)[:, None], size, stride=size).mT
+    return found if isinstance(images, torch.Tensor) else found.numpy()
 
 
-def shape_told(found, expected):
-    """What is said of a result's shape."""
-    asked = tuple(expected.shape)
-    came = tuple(getattr(found, "shape", asked))
-    return "" if came == asked else f" The shape should be {asked}, and {came} came."
+def compare(kind, *cases):
+    for height, width, size in cases:
+        images = kind(rng.normal(size=(3, height, width)))
+        message = f"patches row by row, and pixels row by row: {(3, height * width // size**2, size**2)}."
+        assert_as_reference(patches, by_torch, {f"Three pictures {height} by {width}, size {size}": (images, size)}, message)
 
 
-with check("three square torch pictures", points=1):
-    for side, size in ((8, 2), (12, 3), (8, 4)):
-        images = torch.tensor(rng.normal(size=(3, side, side)))
-        message = (
-            f"Three torch pictures of {side} by {side} pixels, size {size}: the patches of each "
-            "row by row, and the pixels of each patch row by row, compared with torch's unfold."
-        )
-        expected = by_torch(images, size)
-        found = patches(images, size)
-        assert_close(found, expected, message + shape_told(found, expected))
-with check("other pictures; uint8, int64, float32, float64", points=1):
-    for height, width, size in ((4, 10, 2), (9, 3, 3), (15, 10, 5)):
-        images = torch.tensor(rng.normal(size=(2, height, width)))
-        message = (
-            f"Two torch pictures {height} pixels high and {width} wide, size {size}: the patches "
-            "of each row by row, and the pixels of each patch row by row, compared with torch's "
-            "unfold."
-        )
-        expected = by_torch(images, size)
-        found = patches(images, size)
-        assert_close(found, expected, message + shape_told(found, expected))
-        message = message.replace("torch pictures", "NumPy pictures")
-        found = patches(images.numpy(), size)
-        assert_close(found, expected.numpy(), message + shape_told(found, expected))
-    # Tall after wide, with as many pixels and patches; many patches; large ones.
-    for height, width, size in ((10, 4, 2), (2, 600, 2), (48, 80, 16)):
-        images = torch.arange(2.0 * height * width).reshape(2, height, width).double()
-        message = (
-            f"Two pictures {height} pixels high and {width} wide, size {size}, in {{}}: the "
-            "patches of each row by row, and the pixels of each patch row by row, compared with "
-            "torch's unfold."
-        )
-        expected = by_torch(images, size)
-        found = patches(images.clone(), size)
-        assert_close(found, expected, message.format("torch") + shape_told(found, expected))
-        found = patches(images.numpy().copy(), size)
-        assert_close(found, expected.numpy(), message.format("NumPy") + shape_told(found, expected))
-    # All kinds of numbers; a single row or column, equal sizes, some just above a power of two.
-    dtypes = ["uint8", "int64", "float32", "float64"]
-    shapes = (((3,), 6, 6, 3), ((5,), 5, 1, 1), ((2,), 66, 33, 33), ((35,), 2, 4, 1))
-    more = check_rng()
-    for case, (lead, height, width, size) in enumerate(shapes):
-        for number, dtype in enumerate(dtypes):
-            images = more.integers(0, 2, size=(*lead, height, width))
-            images = images * more.integers(1, 120, size=images.shape)
-            if number % 3 == case % 3:  # a line of zeros
-                images[..., 0, :] = 0
-            flat = torch.tensor(images).double().reshape(-1, height, width)
-            expected = by_torch(flat, size).reshape(*lead, -1, size * size).numpy().astype(dtype)
-            message = (
-                f"{{}}, pictures of shape {images.shape}, {dtype}, size {size}: the patches "
-                "of each row by row, and the pixels of each patch row by row, exactly and in this "
-                "dtype."
-            )
-            found = patches(images.astype(dtype), size)
-            told = message.format("NumPy") + shape_told(found, expected)
-            assert_equal(found, expected, told, name="the patches")
-            found = patches(torch.tensor(images.astype(dtype)), size)
-            told = message.format("torch") + shape_told(found, expected)
-            assert_equal(found, torch.tensor(expected), told, name="the patches")
-with check("patches of one pixel, and one patch", points=1):
-    image = rng.normal(size=(3, 5))
-    message = (
-        "A NumPy picture of 3 by 5 pixels, float64, size 1: each pixel is a patch, (15, 1), row "
-        "by row. Check first: is size the side of a patch, and not how many there are?"
-    )
-    expected = image.reshape(15, 1)
-    found = of_one(image, 1)
-    assert_equal(found, expected, message + shape_told(found, expected), name="the patches")
-    image = rng.normal(size=(4, 4))
-    message = "A NumPy picture of 4 by 4 pixels, float64, size 4: one patch, (1, 16), row by row."
-    expected = image.reshape(1, 16)
-    found = of_one(image, 4)
-    assert_equal(found, expected, message + shape_told(found, expected), name="the patches")
+rng = check_rng()
+with check("square torch pictures", points=1):
+    compare(torch.tensor, (8, 8, 2), (12, 12, 3), (8, 8, 4))
+with check("torch pictures that are wider or higher", points=1):
+    compare(torch.tensor, (4, 10, 2), (9, 3, 3), (15, 10, 5), (2, 12, 2))
+with check("NumPy pictures", points=0.5):
+    compare(np.array, (8, 8, 2), (9, 3, 3), (15, 10, 5))
+with check("patches of one pixel, and one patch", points=0.5):
+    compare(torch.tensor, (3, 5, 1), (4, 4, 4))
 checks_passed("patches")
 ### END HIDDEN TESTS
 
 
-# %% check="patches_kinds" points=2
-# Hidden checks of patches: leading axes, NumPy and torch, kinds of numbers, mirrored pictures,
-# gradients.
+# %% check="patches_kinds" points=2 card=["Any number of leading axes: each picture as if it were alone", "the type of the numbers is kept", "gradients flow through a tensor's patches"]
+# Hidden checks of patches: none, one and two leading axes, NumPy and torch; kinds of numbers; gradients.
 ### BEGIN HIDDEN TESTS
 @probe
-def gradient_of(images, direction):
+def gradients(images, weights):
     images = images.clone().requires_grad_()
     found = patches(images, 2)
     if getattr(found, "requires_grad", False):
-        (found * direction).sum().backward()
-    return images.grad
+        (found * weights).sum().backward()
+    return [images.grad]
 
 
-@probe
-def mirrored(image):
-    return patches(image[:, ::-1], 2)
-
-
-@probe
-def of_other_kinds(numbers, kind):
-    """Long doubles, or bytes in another order: they do not travel. The dtype without the order."""
+def one_or_many(images, size):
+    """One picture in a batch of one, where it is not taken alone."""
     try:
-        found = patches(numbers.astype(kind), 2)
-    except (TypeError, ValueError) as error:
-        return type(error).__name__, None, None
-    if not isinstance(found, np.ndarray):
-        return "nothing", type(found).__name__, None
-    return "nothing", found.dtype.newbyteorder("=").name, found.astype(float)
-
-
-@probe
-def turned(image):
-    return patches(torch.tensor(image).T, 2)
-
-
-@probe
-def of_exchanged_axes(images):
-    return patches(images.transpose(0, 1), 2)
-
-
-@probe
-def of_a_view(images):
-    """NumPy: Fortran order, cut out, upside down, every second column, read-only."""
-    view = np.asfortranarray(images)[1:, ::-1, ::2]
-    view.flags.writeable = False
-    return patches(view, 2)
+        return patches(images, size)
+    except NotImplementedError:
+        raise
+    except Exception:
+        if images.ndim > 2:
+            raise
+        return patches(images[None], size)[0]
 
 
 rng = check_rng()
-with check("leading axes: each picture as alone", points=0.75):
-    several = [rng.normal(size=(*lead, 4, 6)) for lead in ((1,), (3,), (2, 1, 3))]
-    several += [
-        np.arange(24.0 * math.prod(lead)).reshape(*lead, 4, 6) for lead in ((1, 1), (4,), (6,))
-    ]
-    for images in several:
-        lead = images.shape[:-2]
-        found = patches(images, 2)
-        message = (
-            f"NumPy pictures of shape {images.shape}, whose pixels differ: the patches hold "
-            "numbers that differ."
-        )
-        alone = [patches(one, 2) for one in images.reshape(-1, 4, 6)]
-        single = "A NumPy picture of shape (4, 6), size 2: patches of (6, 4), finite numbers."
-        for one in alone:
-            came = tuple(np.shape(one))
-            asked = single if came == (6, 4) else f"{single} The shape {came} came."
-            assert_equal(came, (6, 4), asked, name="the shape")
-            assert_equal(bool(np.isfinite(one).all()), True, single, name="'finite'")
-        assert_equal(
-            bool(np.std(np.asarray(found, dtype=float)) > 0.1),
-            True,
-            message,
-            name="'finite numbers with a standard deviation above 0.1'",
-        )
-        message = (
-            f"NumPy pictures of shape {images.shape}, size 2: {(*lead, 6, 4)}, and each picture "
-            "comes out as in your own result for that picture alone."
-        )
-        assert_equal(tuple(np.shape(found)), (*lead, 6, 4), message, name="the shape")
-        one_by_one = np.stack(alone).reshape(*lead, 6, 4)
-        against = "for each picture alone"
-        assert_equal(found, one_by_one, message, name="the patches", against=against)
-    images = torch.arange(24).reshape(1, 1, 4, 6)
-    alone = patches(images[0, 0].clone(), 2)
-    message = "A torch picture of shape (4, 6), whole numbers, size 2: its patches are of (6, 4)."
-    assert_equal(tuple(getattr(alone, "shape", ())), (6, 4), message, name="the shape")
-    alone = np.asarray(alone)
-    message = (
-        "A torch tensor of shape (1, 1, 4, 6), size 2: both leading axes stay, (1, 1, 6, 4), and "
-        "the picture comes out as in your own result for it alone."
-    )
-    found = np.asarray(patches(images, 2))
-    against = "for the picture alone"
-    assert_equal(found, alone[None, None], message, name="the patches", against=against)
-with check("bool, int8 to longdouble: kept, each pixel once; views as copies", points=0.75):
-    plain = rng.integers(0, 2, size=(4, 6))
-    message = "The kind of array and the type of its numbers should stay."
-    for name in ("bool", "int64", "float16", "float64", "float32", "int32", "int8"):
-        image = plain.astype(name)
-        found = patches(image, 2)
-        dtype = getattr(found, "dtype", None)
-        assert_equal(dtype, image.dtype, f"NumPy, {name}. {message}", name="dtype")
-        held = f"NumPy, {name}, 4 by 6 pixels, size 2: six patches of four pixels, (6, 4)."
-        came = tuple(found.shape)
-        held += "" if came == (6, 4) else f" The shape {came} came."
-        assert_equal(came, (6, 4), held, name="the shape")
-        held = (
-            f"NumPy, {name}, 4 by 6 pixels, size 2: the patches hold the picture's numbers, each "
-            "pixel once."
-        )
-        assert_equal(
-            np.sort(found, axis=None), np.sort(image, axis=None), held, name="the sorted numbers"
-        )
-        found = patches(torch.tensor(image), 2)
-        expected = str(torch.tensor(image).dtype)
-        dtype = str(getattr(found, "dtype", None))
-        assert_equal(dtype, expected, f"torch, {name}. {message}", name="dtype")
-    numbers = np.arange(24).reshape(4, 6)
-    for image in (numbers - 2**62, 2**62 + numbers, (numbers * 10 - 128).astype(np.int8)):
-        where = f"whole numbers from {image.min()} to {image.max()}, {image.dtype}, size 2"
-        expected = image.ravel()
-        for library, picture in (("NumPy", image.copy()), ("torch", torch.tensor(image))):
-            found = np.sort(np.asarray(patches(picture, 2)), axis=None)
-            message = (
-                f"{library}, 4 by 6 pixels, {where}: the patches hold 24 numbers, those of the "
-                "picture, each once. This is compared to four digits, and only then exactly."
-            )
-            near = {"rtol": 1e-4, "name": "the sorted numbers"}
-            assert_close(found.astype(float), expected.astype(float), message, **near)
-            message = (
-                f"{library}, {where}. The patches hold the picture's numbers, each once, exactly and "
-                "of the same type."
-            )
-            assert_equal(found, expected, message, name="the sorted numbers")
-    message = (
-        "The mirror image, image[:, ::-1] in NumPy, size 2: its patches should be those that your "
-        "function gives for a copy of it."
-    )
-    expected = patches(plain[:, ::-1].copy(), 2)
-    against = "for a copy of the mirror image"
-    assert_equal(mirrored(plain), expected, message, name="the patches", against=against)
-    message = (
-        "The transposed image in torch, image.T, size 2: its patches should be those that your "
-        "function gives for a contiguous copy of it."
-    )
-    expected = patches(torch.tensor(plain.T.copy()), 2)
-    against = "for a contiguous copy of it"
-    assert_equal(turned(plain), expected, message, name="the patches", against=against)
-    message = (
-        "torch pictures of shape (2, 3, 4, 6) with the first two axes exchanged, "
-        "images.transpose(0, 1), size 2: their patches should be those that your function gives "
-        "for a copy of it."
-    )
-    images = torch.arange(144).reshape(2, 3, 4, 6)
-    expected = patches(images.transpose(0, 1).clone(memory_format=torch.contiguous_format), 2)
-    against = "for a contiguous copy of them"
-    assert_equal(of_exchanged_axes(images), expected, message, name="the patches", against=against)
-    message = (
-        "NumPy pictures of shape (3, 4, 12) in Fortran order, and of them the view "
-        "[1:, ::-1, ::2], read-only, size 2: its patches should be those that your function gives "
-        "for a copy of it."
-    )
-    images = np.arange(144).reshape(3, 4, 12)
-    expected = patches(images[1:, ::-1, ::2].copy(), 2)
-    against = "for a copy of the view"
-    assert_equal(of_a_view(images), expected, message, name="the patches", against=against)
-    numbers = np.arange(24.0).reshape(4, 6)
-    against = "for the same numbers in float64"
-    for kind, what in (
-        ("longdouble", "long doubles (np.longdouble)"),
-        (">u2", "whole numbers of 16 bits, the higher byte first ('>u2')"),
-        (">f8", "float64, the highest byte first ('>f8')"),
-    ):
-        raised, dtype, found = of_other_kinds(numbers, kind)
-        message = f"NumPy, 4 by 6 pixels, {what}, size 2: patches like those of other numbers."
-        assert_equal(raised, "nothing", message, name="what is raised")
-        asked = np.dtype(kind).newbyteorder("=").name
-        assert_equal(dtype, asked, f"{message} The type of the numbers should stay.", name="dtype")
-        expected = patches(numbers.copy(), 2)
-        assert_equal(found, expected, message, name="the patches", against=against)
-with check("gradients", points=0.5):
-    images = torch.tensor(rng.normal(size=(3, 4, 6)))
-    direction = torch.tensor(rng.normal(size=(3, 6, 4)))
-    leaf = images.clone().requires_grad_()
-    (F.unfold(leaf[:, None], 2, stride=2).mT * direction).sum().backward()
-    message = (
-        "Three torch pictures of 4 by 6 pixels, size 2: each pixel should get the gradient of its "
-        "place in the patches, compared with torch's unfold. Check first: is it torch throughout?"
-    )
-    assert_close(gradient_of(images, direction), leaf.grad, message, name="the gradient")
+numbers = rng.integers(0, 120, size=(3, 4, 6))
+with check("one leading axis: each picture as alone", points=0.25):
+    assert_each_alone(one_or_many, [(numbers[:2] / 7, 2), (torch.tensor(numbers[:1]) / 7, 2), (numbers[:1] / 7, 2)])
+with check("two leading axes: each picture as alone", points=0.25):
+    assert_each_alone(one_or_many, [(rng.normal(size=(2, 3, 4, 6)), 2), (torch.tensor(rng.normal(size=(2, 1, 4, 6))), 2)])
+with check("no leading axis: as in a batch of one", points=0.25):
+    for one in (numbers[0] / 7, torch.tensor(numbers[0] / 7)):
+        together = patches(one[None], 2)[0]
+        assert_equal(tuple(together.shape), (6, 4), "4 by 6 pixels: six patches of four.", name="the shape")
+        assert_equal(bool(together.std() > 0.1), True, "Pixels differ, so do patches.", name="'numbers that differ'")
+        assert_close(patches(one, 2), together, "A picture alone: (6, 4).", against="in a batch of one")
+with check("uint8, int64, float32 and float64 stay, exactly", points=0.75):
+    for dtype in ("uint8", "int64", "float32", "float64"):
+        for images in (numbers.astype(dtype), torch.tensor(numbers.astype(dtype))):
+            kind = f"{type(images).__module__}, {dtype}"
+            found = patches(images, 2)
+            held = f"{kind}: the patches, (3, 6, 4), hold each pixel once, as numbers of this type."
+            assert_equal(list(np.shape(found)), [3, 6, 4], held, name="the shape")
+            assert_equal(getattr(found, "dtype", None), images.dtype, held, name="dtype")
+            assert_equal(np.sort(np.asarray(found), axis=None), np.sort(np.asarray(images), axis=None), held, name="the sorted numbers")
+with check("gradients", points=0.5, side=True):
+    message = "Each pixel gets the gradient of its place in the patches. Check first: is it torch throughout?"
+    assert_slopes(lambda images: patches(images, 2), gradients, {"images": torch.tensor(rng.normal(size=(3, 4, 6)))}, message)
 checks_passed("patches")
 ### END HIDDEN TESTS
 
 
-# %% check="patches_errors" points=1
+# %% check="patches_errors" points=1 card=["A height or a width that is no multiple of size is a ValueError, also for a torch tensor", "images is not changed"]
 # Hidden checks of patches: heights and widths that do not fit, images unchanged.
 ### SIDE CONDITION: counts once another check of patches passes.
 ### BEGIN HIDDEN TESTS
 @probe
 def images_afterwards(images):
     patches(images, 2)
-    return images
+    return [images]
 
 
-rng = check_rng()
-for shape, size in (((5, 4), 2), ((4, 5), 2), ((2, 6, 8), 4), ((3, 2, 8, 6), 4), ((2, 2), 4)):
-    images = rng.normal(size=shape)
-    for kind in (np.array, torch.tensor):
-        library = "NumPy" if kind is np.array else "torch"
-        message = (
-            f"{library}: shape {shape} gives no whole patches of size {size}, so a ValueError."
-        )
-        with assert_raises(ValueError, message):
-            patches(kind(images), size)
-images = rng.normal(size=(3, 4, 6))
-for shape in ((3, 4, 6), (4, 6)):
-    before = images.reshape(-1)[: math.prod(shape)].reshape(shape)
-    for library, kind in (("NumPy", np.array), ("torch", torch.tensor)):
-        message = (
-            f"images, {library}, of shape {shape}: after the call it should have this shape and "
-            "the numbers that it had."
-        )
-        after = images_afterwards(kind(before))
-        assert_equal(tuple(np.shape(after)), shape, message, name="its shape")
-        assert_equal(after, kind(before), message, name="images")
+images = check_rng().normal(size=(3, 4, 6))
+for library, kind in (("NumPy", np.array), ("torch", torch.tensor)):
+    cases = {f"{library}, {shape}, size {size}": (kind(np.ones(shape)), size) for *shape, size in ((5, 4, 2), (4, 5, 2), (2, 6, 8, 4), (4, 9, 6))}
+    assert_refused(patches, cases)
+    assert_unchanged(images_afterwards, images=kind(images))
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -708,495 +446,161 @@ class VisionTransformer(nn.Module):
         ### END SOLUTION
 
 
-# %% check="VisionTransformer" points=4
-# Pictures of 6 by 6 pixels, patches of size 2; the same computation with torch's own functions.
+# %% check="VisionTransformer" points=4 card=["is for square pictures and has six parts", "forward(images (..., H, W)) -> logits (..., num_classes), read from the class token, which stands first. No softmax, no mask, no dropout", "the class token has position 0"]
+# Pictures of 6 by 6 pixels, patches of size 2; then the same computation with the model's own parameters.
 @probe
-def parts_of(sizes):
-    model = VisionTransformer(*sizes)
-    shapes = {name: list(value.shape) for name, value in model.named_parameters()}
-    places = [name for name in shapes if name.startswith("position_embedding.")]
-    names = ("projection", "class_token", "position_embedding", "blocks", "final_norm", "output")
-    kinds = {
-        name: type(getattr(model, name)).__name__ if hasattr(model, name) else "missing"
-        for name in names
-    }
-    positions = [shapes.pop(name) for name in places]
-    token = shapes.pop("class_token", [])
-    return kinds, shapes, positions, math.prod(token) if token else 0
+def run(images, quiet):
+    torch.manual_seed(2)
+    model, parameters = VisionTransformer(6, 2, 12, 3, 20, 2, 7), {}
+    for number, (name, value) in enumerate(model.named_parameters()):
+        numbers = 0.4 * (torch.arange(value.numel()) * (number + 1.7)).sin().view_as(value) + 0.1
+        value.data = 0 * numbers if quiet and ("W_o" in name or "linear2" in name) else numbers
+        parameters[name] = value.data.clone()
+    parts = ("projection", "class_token", "position_embedding", "blocks", "final_norm", "output")
+    return [type(getattr(model, name, None)).__name__ for name in parts], parameters, model(images).detach()
 
 
-@probe
-def run(sizes, parameters, images):
-    model = VisionTransformer(*sizes)
-    with torch.no_grad():
-        next(model.position_embedding.parameters()).copy_(parameters["position"])
-        model.class_token.copy_(parameters["class"].reshape(model.class_token.shape))
-        model.load_state_dict(parameters, strict=False)
-        return model(images)
+def compare(quiet, message):
+    _, p, found = run(images.clone(), quiet)
+    others = [x for name, x in sorted(p.items()) if name not in shapes]  # class_token, position_embedding
+    assert_equal([len(others), bool(found.std() > 1e-3)], [2, True], "See the six parts.", name="class_token and positions")
+    model.load_state_dict({name: x for name, x in p.items() if name in shapes}, strict=False)
+    x = model["projection"](F.unfold(images[:, None], 2, stride=2).mT)
+    x = blocks[0](torch.cat([others[0].reshape(1, 1, 12).expand(4, 1, 12), x], dim=1) + others[1])[0]
+    assert_close(found, model["output"](model["final_norm"](blocks[1](x)[0][:, 0])).detach(), message)
 
 
-def draw_parameters(sizes, rng, quiet=False):
-    """Random parameters; quiet: such that the blocks add nothing."""
-    side, size, d, _, d_ff, layers, classes = sizes
-    shapes = {"projection.weight": (d, size**2), "projection.bias": (d,), "class": (d,)}
-    shapes["position"] = ((side // size) ** 2 + 1, d)
-    for i in range(layers):
-        for name in "qkvo":
-            shapes[f"blocks.{i}.attention.W_{name}.weight"] = (d, d)
-            shapes[f"blocks.{i}.attention.W_{name}.bias"] = (d,)
-        for norm in ("norm1", "norm2"):
-            shapes[f"blocks.{i}.{norm}.gamma"] = shapes[f"blocks.{i}.{norm}.beta"] = (d,)
-        for name, (rows, columns) in (("linear1", (d_ff, d)), ("linear2", (d, d_ff))):
-            shapes[f"blocks.{i}.feed_forward.{name}.weight"] = (rows, columns)
-            shapes[f"blocks.{i}.feed_forward.{name}.bias"] = (rows,)
-    shapes |= {"final_norm.gamma": (d,), "final_norm.beta": (d,)}
-    shapes |= {"output.weight": (classes, d), "output.bias": (classes,)}
-    drawn = {
-        name: torch.tensor(rng.normal(size=shape) * (0.4 if len(shape) == 2 else 1.0)).float()
-        for name, shape in shapes.items()
-    }
-    for name, values in drawn.items():
-        if quiet and ("W_o" in name or "linear2" in name):
-            values.zero_()
-    return drawn
-
-
-def by_torch(sizes, p, images):
-    _, size, d, heads, _, layers, _ = sizes
-    x = F.linear(F.unfold(images[:, None], size, stride=size).mT, p["projection.weight"],
-                 p["projection.bias"])  # fmt: skip
-    x = torch.cat([p["class"].expand(len(x), 1, d), x], 1) + p["position"]
-    for i in range(layers):
-
-        def part(name, y, i=i):
-            return F.linear(y, p[f"blocks.{i}.{name}.weight"], p[f"blocks.{i}.{name}.bias"])
-
-        def norm(name, y, i=i):
-            return F.layer_norm(y, (d,), p[f"blocks.{i}.{name}.gamma"], p[f"blocks.{i}.{name}.beta"])
-
-        y = norm("norm1", x)
-        q, k, v = (
-            part(f"attention.W_{name}", y).unflatten(-1, (heads, -1)).transpose(-2, -3)
-            for name in "qkv"
-        )
-        seen = F.scaled_dot_product_attention(q, k, v)
-        x = x + part("attention.W_o", seen.transpose(-2, -3).flatten(-2))
-        hidden = F.relu(part("feed_forward.linear1", norm("norm2", x)))
-        x = x + part("feed_forward.linear2", hidden)
-    x = F.layer_norm(x[:, 0], (d,), p["final_norm.gamma"], p["final_norm.beta"])
-    return F.linear(x, p["output.weight"], p["output.bias"])
-
-
-sizes = (6, 2, 12, 3, 20, 2, 7)  # image, patch, d_model, num_heads, d_ff, num_layers, num_classes
-rng = check_rng()
-parameters = draw_parameters(sizes, rng)
-images = torch.tensor(rng.normal(size=(4, 6, 6))).float()
+blocks = nn.ModuleList(TransformerBlock(12, 3, 20, norm_first=True) for _ in range(2))
+model = nn.ModuleDict({"projection": nn.Linear(4, 12), "blocks": blocks, "final_norm": LayerNorm(12), "output": nn.Linear(12, 7)})
+shapes, images = {name: list(x.shape) for name, x in model.named_parameters()}, torch.tensor(check_rng().normal(size=(4, 6, 6))).float()
 with check("the six parts", points=1):
-    kinds, shapes, positions, token = parts_of(sizes)
-    expected = {
-        "projection": "Linear",
-        "class_token": "Parameter",
-        "position_embedding": "LearnedPositionalEmbedding",
-        "blocks": "ModuleList",
-        "final_norm": "LayerNorm",
-        "output": "Linear",
-    }
-    found = {name: kinds.get(name) for name in expected}
-    assert_equal(
-        found,
-        expected,
-        "The model has these six parts, each of this name and kind.",
-        name="the parts",
-    )
-    message = (
-        "VisionTransformer(6, 2, 12, 3, 20, 2, 7): besides the class token and the positions it "
-        "has these parameters, of these shapes, and no others. Check first: is each block an "
-        "object of its own?"
-    )
-    expected = {n: list(v.shape) for n, v in parameters.items() if n not in ("position", "class")}
-    assert_equal(shapes, expected, message, name="the shapes of the parameters")
-    message = (
-        "Nine patches and the class token: ten position vectors of 12 features, in one table, "
-        "(10, 12)."
-    )
-    assert_equal(positions, [[10, 12]], message, name="the position vectors")
-    assert_equal(
-        token, 12, "The class token is a parameter of d_model numbers, 12.", name="its size"
-    )
+    kinds, p, _ = run(images.clone(), False)
+    expected = ["Linear", "Parameter", "LearnedPositionalEmbedding", "ModuleList", "LayerNorm", "Linear"]
+    assert_equal(kinds, expected, "The kinds of the six parts, as on the card.", name="the parts")
+    found = {name: list(x.shape) for name, x in p.items() if name in shapes or ("." in name and x.numel() != 120)}
+    assert_equal(found, shapes, "These parameters, and no others. Is each block an object of its own?", name="the shapes")
+    found = sorted(x.numel() for name, x in p.items() if name not in shapes)
+    assert_equal(found, [12, 120], "A class token of 12 numbers, ten position vectors.", name="so many numbers")
 with check("read from the class token, at position 0", points=1):
-    quiet = draw_parameters(sizes, rng, quiet=True)
-    expected = by_torch(sizes, quiet, images)
-    assert_close(
-        run(sizes, quiet, images.clone()),
-        expected,
-        "Four pictures, and blocks that add nothing: the logits, (4, 7), come from the class "
-        "token plus position 0, through final_norm and output alone, without softmax. Check first: "
-        "which row is read, and which position has the class token?",
-    )
-with check("the whole model; the pictures stay as they are", points=2):
-    expected, given = by_torch(sizes, parameters, images), images.clone()
-    assert_close(
-        run(sizes, parameters, given),
-        expected,
-        "Four pictures: the logits, (4, 7), are those of the same computation with torch's "
-        "functions: patches, projection, class token in front, positions; then two blocks "
-        "(pre-norm, no mask), the second on the result of the first; then row 0, final_norm, "
-        "output, no softmax.",
-    )
-    message = "After the call the four pictures should be what they were before."
-    assert_equal(given, images, message, name="images", against="before the call")
+    compare(True, "Blocks that add nothing: class token plus position 0, final_norm, output. Which row is read?")
+with check("the whole model", points=2):
+    compare(False, "Patches, projection, class token in front, positions, two pre-norm blocks, row 0, final_norm, output.")
 checks_passed("VisionTransformer")
 
 
-# %% check="VisionTransformer_shapes" points=2
-# Hidden checks of VisionTransformer: leading axes, other sizes, float64.
+# %% check="VisionTransformer_shapes" points=2 card=["Any number of leading axes (visible: one; checked when graded: none and two)", "float64 (after .double())"]
+# Hidden checks of VisionTransformer: other sizes; one leading axis, none and two; float64.
 ### SIDE CONDITION: counts once another check of VisionTransformer passes.
 ### BEGIN HIDDEN TESTS
 @probe
-def run(sizes, seed, images):
-    torch.manual_seed(seed)
+def run(images, sizes):
+    torch.manual_seed(7)
     model = VisionTransformer(*sizes).double()
-    if images.ndim == 4:  # the same pictures, a view: they do not lie one after the other
-        images = images.transpose(0, 1).contiguous().transpose(0, 1)
     with torch.no_grad():
-        one_by_one = images.reshape(-1, *images.shape[-2:])
-        try:
-            alone = [model(one[None].clone()) for one in one_by_one]
-            return "nothing", model(images), alone
-        except ValueError as error:  # as of an earlier lesson's answer; others the grader tells
-            return f"ValueError: {str(error)[:200]}", None, None
+        return model(images)
 
 
-@probe
-def with_its_parameters(sizes, seed, images, dtype, learns):
-    """Logits of a model with parameters of any size, and these; every second size by name."""
-    torch.manual_seed(seed)
-    names = ("num_heads", "d_ff", "num_layers", "num_classes")
-    model = VisionTransformer(*sizes[:3], **dict(zip(names, sizes[3:], strict=True)))
-    model = model.to(getattr(torch, dtype)).train(learns)
-    with torch.no_grad():
-        for number, one in enumerate(model.parameters()):
-            one.mul_(1.5).add_((torch.arange(one.numel()) + number).sin().view_as(one) / 5)
-    with torch.set_grad_enabled(learns):
-        found = model(images.clone().requires_grad_(learns))
-    found = found.detach() if isinstance(found, torch.Tensor) else found
-    return found, {name: one.detach().clone() for name, one in model.named_parameters()}
+def one_or_many(images, sizes):
+    """One picture in a batch of one."""
+    return run(images, sizes) if images.ndim > 2 else run(images[None], sizes)[0]
 
 
-def by_formula(sizes, p, images):
-    """The same with torch's functions, each picture on its way alone in float64."""
-    _, size, d, heads, _, layers, _ = sizes
-    x = F.unfold(images.reshape(-1, 1, *images.shape[-2:]), size, stride=size).mT
-    x = F.linear(x, p["projection.weight"], p["projection.bias"])
-    x = torch.cat([p["class_token"].reshape(1, 1, d).expand(len(x), 1, d), x], 1)
-    (positions,) = (one for name, one in p.items() if name.startswith("position_embedding."))
-    x = x + positions
-    for i in range(layers):
-        own = {name.removeprefix(f"blocks.{i}."): one for name, one in p.items()}
-
-        def part(name, y, own=own):
-            return F.linear(y, own[f"{name}.weight"], own[f"{name}.bias"])
-
-        def norm(name, y, own=own):
-            return F.layer_norm(y, y.shape[-1:], own[f"{name}.gamma"], own[f"{name}.beta"])
-
-        y = norm("norm1", x)
-        q, k, v = (
-            part(f"attention.W_{name}", y).unflatten(-1, (heads, -1)).transpose(-2, -3)
-            for name in "qkv"
-        )
-        seen = F.scaled_dot_product_attention(q, k, v)
-        x = x + part("attention.W_o", seen.transpose(-2, -3).flatten(-2))
-        x = x + part("feed_forward.linear2", part("feed_forward.linear1", norm("norm2", x)).relu())
-    x = F.layer_norm(x[:, 0], (d,), p["final_norm.gamma"], p["final_norm.beta"])
-    found = F.linear(x, p["output.weight"], p["output.bias"])
-    return found.reshape(*images.shape[:-2], found.shape[-1])
+def draw(*lead, side=4):
+    return torch.tensor(rng.normal(size=(*lead, side, side)))
 
 
 rng = check_rng()
-cases = [
-    ((), (4, 2, 12, 3, 20, 2, 5)),
-    ((1,), (3, 1, 8, 8, 4, 1, 3)),
-    ((3,), (6, 3, 6, 1, 9, 3, 2)),
-    ((2, 3), (8, 2, 12, 4, 8, 2, 10)),
-    ((2,), (5, 5, 8, 2, 6, 1, 4)),
-    ((2, 1), (4, 2, 6, 2, 5, 1, 1)),
-    ((5,), (4, 2, 5, 1, 3, 2, 5)),
-    ((1, 1), (20, 1, 4, 2, 3, 1, 3)),
-]
-for lead, sizes in cases:
-    images = torch.tensor(rng.normal(size=(*lead, sizes[0], sizes[0])))
-    raised, found, alone = run(sizes, 7, images)
-    message = (
-        f"VisionTransformer{sizes} in float64, patch_size {sizes[1]}, is called with pictures of "
-        f"shape {tuple(images.shape)}, and with each of them in a batch of one. No error should "
-        f"come, and this one came: {raised}. Check first: are the patches of the size that was "
-        "given, and has lesson 7's embedding a place for each patch and for the class token? (More "
-        "positions than it has it refuses with a ValueError.)"
-    )
-    if len(lead) != 1:
-        message += " Or is exactly one leading axis taken for granted?"
-    assert_equal(raised, "nothing", message, name="what is raised")
-    view = " (two axes exchanged: a view)" * (len(lead) == 2)
-    message = (
-        f"VisionTransformer{sizes} in float64, pictures of shape {tuple(images.shape)}{view}: the "
-        f"logits have shape {(*lead, sizes[-1])}, for any number of leading axes. Here it is "
-        f"{tuple(getattr(found, 'shape', ()))}."
-    )
-    assert_equal(tuple(getattr(found, "shape", ())), (*lead, sizes[-1]), message, name="the shape")
-    message = (
-        f"VisionTransformer{sizes} in float64, one picture in a batch of one: its logits have "
-        f"shape {(1, sizes[-1])} and are finite."
-    )
-    for one in alone:
-        assert_equal(tuple(getattr(one, "shape", ())), (1, sizes[-1]), message, name="the shape")
-        assert_equal(bool(torch.as_tensor(one).isfinite().all()), True, message, name="'finite'")
-    message = (
-        f"VisionTransformer{sizes} in float64, random pictures: the logits are numbers that "
-        "differ."
-    )
-    if sizes[-1] > 1:
-        name = "'the logits are finite numbers that differ'"
-        assert_equal(bool(found.std() > 1e-6), True, message, name=name)
-    message = (
-        f"VisionTransformer{sizes} in float64, pictures of shape {tuple(images.shape)}{view}: each "
-        "picture's logits are those that your model gives for it in a batch of one, in float64."
-    )
-    one_by_one = torch.cat(alone).double().reshape(found.shape)
-    assert_close(found, one_by_one, message, precise=True, against="in a batch of one")
-    message = (
-        f"VisionTransformer{sizes} in float64: pictures moved by 2e-7 should change the logits "
-        "twice as much as pictures moved by 1e-7. Check first: does anything go through float32?"
-    )
-    step = 1e-7 * torch.tensor(rng.normal(size=images.shape))
-    once, twice = (run(sizes, 7, images + times * step)[1].double() - found for times in (1, 2))
-    assert_close(twice / 2e-7, once / 1e-7, message, rtol=1e-3, atol=1e-5,
-                 name="the change per step", against="for half the step")  # fmt: skip
-# The logits by torch's functions: these sizes and others, float32, paper and ink alone.
-cases += [((6,), (6, 3, 6, 3, 5, 1, 5)), ((), (9, 3, 35, 5, 3, 2, 33)),
-          ((35,), (2, 1, 3, 1, 2, 3, 2)), ((2, 1, 2), (5, 1, 4, 4, 1, 4, 4)),
-          ((2,), (7, 7, 2, 1, 3, 1, 65)), cases[0]]  # fmt: skip
-for number, (lead, sizes) in enumerate(cases):
-    images = torch.tensor(rng.normal(size=(*lead, sizes[0], sizes[0])))
-    inked = images.abs() + 0.1
-    inked[..., 0, :] = 0.0
-    kinds = {"random": images, "paper, every pixel -1": 0 * images - 1, "no pixel negative": inked}
-    kind, given = list(kinds.items())[number % 3]
-    dtype = ("float64", "float32")[number % 2]
-    learns = number % 4 < 2
-    pixels = given.to(getattr(torch, dtype))
-    found, own = with_its_parameters(sizes, 7, pixels, dtype, learns)
-    where = (
-        f"VisionTransformer{sizes}, the last four sizes by name, in {dtype}, in "
-        f"{'training mode, with gradients' if learns else 'evaluation mode, under no_grad'}; "
-        f"pictures of shape {tuple(given.shape)}, {kind}"
-    )
-    message = f"{where}: the model has its six parts, with one table of positions."
-    parts = sorted({name.split(".")[0] for name in own})
-    wanted = ["blocks", "class_token", "final_norm", "output", "position_embedding"]
-    wanted.append("projection")
-    assert_equal(parts, wanted, message, name="the parts with parameters")
-    tables = sum(name.startswith("position_embedding.") for name in own)
-    assert_equal(tables, 1, message, name="how many tables")
-    exact = {name: one.double() for name, one in own.items()}
-    expected = by_formula(sizes, exact, pixels.double())
-    message = (
-        f"{where}: the logits are those of the same computation with torch's functions: "
-        "patches, projection, class token in front, positions, the blocks one after the other, "
-        "then row 0, final_norm, output."
-    )
-    assert_close(found, expected, message, against="by torch's functions, with its parameters")
+with check("other sizes, one leading axis: each picture as alone", points=0.75):
+    assert_each_alone(one_or_many, [(draw(3), (4, 2, 12, 3, 20, 2, 5)), (draw(2, side=6), (6, 3, 6, 1, 9, 3, 2))])
+    assert_each_alone(one_or_many, [(draw(1), (4, 1, 8, 8, 4, 1, 3))])
+with check("two leading axes: each picture as alone", points=0.5):
+    assert_each_alone(one_or_many, [(draw(2, 3, side=8), (8, 2, 12, 4, 8, 2, 10))])
+with check("no leading axis: as in a batch of one", points=0.5):
+    image, sizes = draw(), (4, 2, 12, 3, 20, 2, 5)
+    together = run(image[None], sizes)[0]
+    assert_equal(bool(together.std() > 1e-6), True, "The logits are numbers that differ.", name="'they differ'")
+    assert_close(run(image, sizes), together, "A picture alone: logits (5,).", against="in a batch of one")
+with check("float64", points=0.25):
+    image, sizes = draw(1), (4, 2, 12, 3, 20, 2, 5)
+    found, moved = run(image, sizes), run(image + 1e-10, sizes)
+    assert_equal(str(found.dtype), "torch.float64", "After .double() the logits are float64.", name="the dtype")
+    moves = 0 < float((moved - found).abs().max()) < 1e-8
+    assert_equal(moves, True, "Pixels moved by 1e-10 move logits a little. Is something rounded to float32?", name="'they move'")
+checks_passed("VisionTransformer")
 ### END HIDDEN TESTS
 
 
-# %% check="VisionTransformer_positions" points=2
+# %% check="VisionTransformer_positions" points=2 card=["No softmax, no mask, no dropout", "which adds its vectors to what it is given; the class token has position 0"]
 # Hidden checks of VisionTransformer: every patch counts, and where it stands counts.
 ### SIDE CONDITION: counts once another check of VisionTransformer passes.
 ### BEGIN HIDDEN TESTS
 @probe
-def moved_by(sizes, seed, image, others):
-    torch.manual_seed(seed)
-    model = VisionTransformer(*sizes).double()
-    with torch.no_grad():  # each beside one and the same second picture
-        before, second = model(torch.stack([image, image.flip(0)])), image.flip(0)
-        moved = [
-            float((model(torch.stack([other, second]))[0] - before[0]).abs().max())
-            for other in others
-        ]
-        return list(before.shape), moved
+def logits_of(images):
+    torch.manual_seed(5)
+    model = VisionTransformer(6, 2, 8, 2, 10, 2, 4).double()
+    with torch.no_grad():
+        return model(images)
+
+
+def moved(others):
+    found = logits_of(torch.stack([image, *others]))
+    message = "A batch of ten pictures: ten rows of four logits, which differ."
+    assert_equal(list(getattr(found, "shape", ())), [10, 4], message, name="the shape of their logits")
+    return [bool(change > 1e-9) for change in (found[1:] - found[0]).abs().amax(-1)]
 
 
 rng = check_rng()
-sizes = (6, 2, 8, 2, 10, 2, 4)
 image = torch.tensor(rng.normal(size=(6, 6)))
 corners = [(r, c) for r in (0, 2, 4) for c in (0, 2, 4)]
 with check("every patch counts", points=1):
-    others = []
-    for r, c in corners:
-        other = image.clone()
-        other[r : r + 2, c : c + 2] = torch.tensor(rng.normal(size=(2, 2)))
-        others.append(other)
-    shape, moved = moved_by(sizes, int(rng.integers(1000)), image, others)
-    assert_equal(
-        shape,
-        [2, 4],
-        "A batch of two pictures: two rows of four logits.",
-        name="the shape of their logits",
-    )
-    found = [change > 1e-9 for change in moved]
-    message = (
-        "Nine patches. Where any one of them is changed in the first of two pictures, its logits "
-        "should move."
-    )
-    assert_equal(found, [True] * 9, message, name="'logits are numbers that move'")
+    others = [image.clone() for _ in corners]
+    for other, (r, c) in zip(others, corners):
+        other[r : r + 2, c : c + 2] += torch.tensor(rng.normal(size=(2, 2)))
+    assert_equal(moved(others), [True] * 9, "Where any of nine patches changes, the logits move.", name="'they move'")
 with check("where a patch stands counts", points=1):
-    others = []
-    for (r, c), (s, d) in zip(corners, corners[1:] + corners[:1], strict=True):
-        other = image.clone()
-        other[r : r + 2, c : c + 2] = image[s : s + 2, d : d + 2]
-        other[s : s + 2, d : d + 2] = image[r : r + 2, c : c + 2]
-        others.append(other)
-    shape, moved = moved_by(sizes, int(rng.integers(1000)), image, others)
-    assert_equal(
-        shape,
-        [2, 4],
-        "A batch of two pictures: two rows of four logits.",
-        name="the shape of their logits",
-    )
-    found = [change > 1e-9 for change in moved]
-    message = (
-        "Two of nine patches of the first of two pictures change places: its logits should move, "
-        "for each of nine such pairs. "
-        "Check first: are the positions added before the blocks?"
-    )
-    assert_equal(found, [True] * 9, message, name="'logits are numbers that move'")
+    others = [image.clone() for _ in corners]
+    for other, (r, c), (s, d) in zip(others, corners, corners[1:] + corners[:1]):
+        other[r : r + 2, c : c + 2], other[s : s + 2, d : d + 2] = image[s : s + 2, d : d + 2], image[r : r + 2, c : c + 2]
+    message = "Where two patches change places, the logits move. Are the positions added before the blocks?"
+    assert_equal(moved(others), [True] * 9, message, name="'they move'")
 checks_passed("VisionTransformer")
 ### END HIDDEN TESTS
 
 
-# %% check="VisionTransformer_training" points=1
-# Hidden checks of VisionTransformer: gradients, pictures unchanged, both modes, parameters that are
-# changed between two calls.
+# %% check="VisionTransformer_training" points=1 card=["gradients reach every parameter, the class token too, and the pictures", "both modes agree; the pictures are not changed", "a model whose parameters were changed gives what a new one with these parameters gives"]
+# Hidden checks of VisionTransformer: gradients, pictures unchanged, both modes, parameters that are changed between two calls.
 ### SIDE CONDITION: counts once another check of VisionTransformer passes.
 ### BEGIN HIDDEN TESTS
 @probe
-def without_gradient(sizes, seed, images):
-    torch.manual_seed(seed)
-    model = VisionTransformer(*sizes)
-    given = [images, images.clone(), images.clone()]  # one for each call
+def trained(images, called):
+    """Parameters without gradient, the pictures and theirs, logits in both modes; called: once before a change."""
+    torch.manual_seed(3)
+    model = VisionTransformer(6, 2, 12, 3, 20, 6, 7)
     with torch.no_grad():
-        model(given[0])
-    logits = model(given[1])
-    F.cross_entropy(logits, torch.arange(len(images)) % sizes[-1]).backward()
-    lost = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()]
-    token = dict(model.named_parameters()).get("class_token")
-    lost += ["class_token"] * (token is None)
-    model.eval()
-    with torch.no_grad():
-        evaluated = model(given[2])
-    return lost, given, logits.detach(), evaluated
-
-
-@probe
-def gradients_of(sizes, seed, images, training):
-    torch.manual_seed(seed)
+        if called:
+            model(images.clone())
+        for one in model.parameters():
+            one.mul_(1.5).add_(torch.arange(one.numel()).cos().view_as(one) / 5)
     leaf = images.clone().requires_grad_()
-    model = VisionTransformer(*sizes).train(training)
     logits = model(leaf)
-    if logits.requires_grad:
-        (logits * torch.arange(1.0, 1 + sizes[-1])).sum().backward()
-    return leaf.grad, [name for name, one in model.named_parameters() if one.grad is not None]
+    F.cross_entropy(logits, torch.arange(5)).backward()
+    lost = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()]
+    lost += ["class_token"] * ("class_token" not in dict(model.named_parameters()))
+    return [name for name in lost if "W_k.bias" not in name], leaf.detach(), leaf.grad, logits.detach(), model.eval()(images)
 
 
-@probe
-def changed_after_a_call(sizes, seed, images):
-    """A model that is called, changed and called again, and one that is only changed."""
-
-    def change(model):
-        for parameter in model.parameters():
-            parameter.mul_(1.5).add_(torch.arange(parameter.numel()).cos().view_as(parameter) / 5)
-
-    found = []
-    for called in (True, False):
-        torch.manual_seed(seed)
-        model = VisionTransformer(*sizes).eval()
-        logits = []
-        with torch.no_grad():
-            if called:
-                model(images.clone())
-            change(model)
-            logits.append(model(images.clone()))
-            if not called:
-                torch.manual_seed(seed)
-                model = VisionTransformer(*sizes).eval()
-                change(model)
-            logits.append(model.double()(images.double()))
-        found.append(logits)
-    return found
-
-
-rng = check_rng()
-images = torch.tensor(rng.normal(size=(5, 6, 6))).float()
-lost, after, logits, evaluated = without_gradient((6, 2, 12, 3, 20, 2, 7), 3, images.clone())
-assert_equal(
-    list(np.shape(logits)),
-    [5, 7],
-    "Five pictures, seven classes: logits (..., num_classes), (5, 7).",
-    name="the shape",
-)
-assert_equal(
-    bool((logits[0] - logits[1]).abs().max() > 1e-6),
-    True,
-    "Two random pictures have different logits.",
-    name="'their logits are finite numbers that differ'",
-)
-called, new = changed_after_a_call((6, 2, 12, 3, 20, 2, 7), 3, images.clone())
-for what, one, other in zip(("", " and .double()"), called, new, strict=True):
-    message = (
-        f"A model is called, then its parameters are changed in place{what}, and it is called "
-        "again: the logits are those of a new model of yours with these parameters. Check first: "
-        "is anything of an earlier call kept?"
-    )
-    assert_close(one, other, message, name="the logits", against="for the new model")
-six = (4, 2, 8, 2, 6, 6, 3)  # six blocks
-deep, *_ = without_gradient(six, 3, torch.tensor(rng.normal(size=(5, 4, 4))).float())
-for blocks, names in (("Two", lost), ("Six", deep)):
-    without = [name for name in names if not name.endswith("W_k.bias")]
-    assert_equal(
-        without,
-        [],
-        f"{blocks} blocks, a model that was called under no_grad before: after backward every "
-        "parameter, the class token too, should have a gradient that is not all zeros. (The keys' "
-        "bias is exempt: softmax does not see it.) "
-        f"Without one, at first: {without[0] if without else 'none'}. Check first: does every "
-        "block read what the one before it gave, and is nothing kept from an earlier call?",
-        name="the parameters without one",
-    )
-assert_equal(
-    after, [images] * 3, "The pictures were changed by a call of the model.", name="the pictures"
-)
-assert_close(
-    evaluated,
-    logits,
-    "After model.eval() the logits should be those that the same model gave in training mode.",
-    against="in training mode",
-)
-slopes, reached = gradients_of((6, 2, 12, 3, 20, 2, 7), 3, images.clone(), True)
-message = (
-    "The pictures require gradients: after backward each of their pixels should have one that is "
-    "not 0."
-)
-assert_equal(list(np.shape(slopes)), [5, 6, 6], message, name="the shape of their gradient")
-assert_equal(bool((slopes != 0).all()), True, message, name="'no pixel has gradient 0'")
-evaluated, names = gradients_of((6, 2, 12, 3, 20, 2, 7), 3, images.clone(), False)
-message = (
-    "After model.eval(), outside of no_grad, the pictures require gradients: backward reaches the "
-    "parameters and the pictures, as in training mode, with the same gradients for the pictures."
-)
-against = "in training mode"
-assert_equal(names, reached, message, name="the parameters that have a gradient", against=against)
-assert_equal(list(np.shape(evaluated)), [5, 6, 6], message, name="the shape of their gradient")
-assert_close(evaluated, slopes, message, name="the gradient of the pictures", against=against)
+images = torch.tensor(check_rng().normal(size=(5, 6, 6))).float()
+lost, after, slopes, logits, evaluated = trained(images.clone(), True)
+assert_equal(bool((logits[0] - logits[1]).abs().max() > 1e-6), True, "Two pictures, two rows of logits.", name="'they differ'")
+message = "A model that was called before its parameters were changed: as a new one with these. Is anything kept of a call?"
+assert_close(logits, trained(images.clone(), False)[3], message, name="the logits", against="of one that was not called before")
+message = "Six blocks: after backward every parameter has a gradient, the class token too. Does every block read the one before?"
+assert_equal(lost, [], message, name="the parameters without one")
+assert_equal(slopes is not None and bool((slopes != 0).all()), True, "Each pixel has a gradient that is not 0.", name="'no pixel has gradient 0'")
+assert_equal(after, images, "The pictures were changed by a call.", name="the pictures")
+message = "After model.eval() the logits should be those of training mode, and still have gradients."
+assert_equal(evaluated.requires_grad, True, message, name="'they have gradients'")
+assert_close(evaluated.detach(), logits, message, against="in training mode")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1445,302 +849,128 @@ def attention_rollout(maps):
     ### END SOLUTION
 
 
-# %% check="attention_rollout" points=4
-one_head = np.array([[[0.5, 0.5], [0.0, 1.0]]])  # (num_heads, n, n)
-other = np.array([[[1.0, 0.0], [1.0, 0.0]]])
+# %% check="attention_rollout" points=4 card=["In each layer: the mean over the heads, plus the identity, each row divided by its own sum", "row i of the result says where output i comes from", "a row of zeros: a query that may see nothing"]
+# The table above; several heads; a row of zeros; a batch of torch maps.
+def compare(maps, expected, message):
+    assert_close(np.asarray(attention_rollout([np.array(one) for one in maps])), np.array(expected), message)
+
+
+one_head, other = [[[0.5, 0.5], [0.0, 1.0]]], [[[1.0, 0.0], [1.0, 0.0]]]  # (num_heads, n, n)
 with check("one layer, by hand", points=1):
-    assert_close(
-        np.asarray(attention_rollout([one_head.copy()])),
-        np.array([[0.75, 0.25], [0.0, 1.0]]),
-        "One layer, one head: the map plus the identity is [[1.5, 0.5], [0, 2]]; each row divided "
-        "by its sum.",
-    )
+    message = "One layer, one head: plus the identity [[1.5, 0.5], [0, 2]]; each row divided by its sum."
+    compare([one_head], [[0.75, 0.25], [0.0, 1.0]], message)
 with check("two layers, by hand", points=1):
-    assert_close(
-        np.asarray(attention_rollout([one_head.copy(), other.copy()])),
-        np.array([[0.75, 0.25], [0.375, 0.625]]),
-        "Layer 1 is [[0.75, 0.25], [0, 1]], layer 2 is [[1, 0], [0.5, 0.5]]. Output 1 takes half of "
-        "what layer 1 has at position 0, and half of what it has at position 1: the later layer "
-        "stands to the left of the product.",
-    )
+    message = "Output 1 takes half of what layer 1 has at position 0, half of that at 1: the later layer stands to the left."
+    compare([one_head, other], [[0.75, 0.25], [0.375, 0.625]], message)
 rng = check_rng()
 with check("several heads", points=0.5):
-    few = rng.random(size=(3, 4, 4))  # (num_heads, n, n)
-    few /= few.sum(-1, keepdims=True)
-    message = "Three heads, one layer: the mean over the heads, plus the identity, divided by 2."
-    expected = (sum(few) / 3 + np.eye(4)) / 2
-    assert_close(np.asarray(attention_rollout([few.copy()])), expected, message)
+    few = rng.dirichlet(np.ones(4), size=(3, 4))  # (num_heads, n, n)
+    compare([few], (sum(few) / 3 + np.eye(4)) / 2, "Three heads, one layer: their mean, plus the identity, divided by 2.")
 with check("a row of zeros, by hand", points=0.5):
-    blind = np.array([[[0.0, 0.0], [0.5, 0.5]]])
-    assert_close(
-        np.asarray(attention_rollout([blind])),
-        np.array([[1.0, 0.0], [0.25, 0.75]]),
-        "One layer, one head; query 0 may see nothing, and its row of the map is zeros. Plus the identity it is "
-        "(1, 0), whose sum is 1: each row is divided by its own sum.",
-    )
+    message = "Query 0 may see nothing: plus the identity its row is (1, 0), whose own sum is 1."
+    compare([[[[0.0, 0.0], [0.5, 0.5]]]], [[1.0, 0.0], [0.25, 0.75]], message)
 with check("a batch of torch maps, three layers", points=1):
     maps = [torch.softmax(torch.tensor(rng.normal(size=(2, 3, 5, 5))), -1) for _ in range(3)]
     first, second, third = ((one.mean(1) + torch.eye(5)) / 2 for one in maps)
-    expected = torch.einsum("bij,bjk,bkl->bil", third, second, first)
-    message = (
-        "Two texts, three heads, three layers: in each layer the mean over the heads first; then the last "
-        "layer to the left, the first to the right."
-    )
-    assert_close(attention_rollout(maps), expected, message)
+    message = "In each layer the mean over the heads first; then the last layer to the left, the first to the right."
+    assert_close(attention_rollout(maps), torch.einsum("bij,bjk,bkl->bil", third, second, first), message)
 checks_passed("attention_rollout")
 
 
-# %% check="attention_rollout_layers" points=3
-# Hidden checks of attention_rollout: numbers of layers and heads, leading axes, which way the rows go.
+# %% check="attention_rollout_layers" points=2 card=["gets a list of at least one attention map (..., num_heads, n, n), the first layer's first, and returns (..., n, n)", "rows that do not sum to 1"]
+# Hidden checks of attention_rollout: numbers of layers and heads, rows that do not sum to 1.
 ### BEGIN HIDDEN TESTS
-rng = check_rng()
-
-
-def expected_rollout(maps):
+def by_formula(*maps):
     """Each output followed down by itself, last layer first."""
-    n = maps[0].shape[-1]
-    shares = np.broadcast_to(np.eye(n), (*maps[0].shape[:-3], n, n))
+    shares = np.eye(maps[0].shape[-1])
     for one in maps[::-1]:
-        layer = one.sum(-3) / one.shape[-3] + np.eye(n)
-        shares = np.einsum("...ij,...jk->...ik", shares, layer / layer.sum(-1, keepdims=True))
+        layer = one.sum(-3) / one.shape[-3] + np.eye(one.shape[-1])
+        shares = shares @ (layer / layer.sum(-1, keepdims=True))
     return shares
 
 
-with check("layers and heads of many sizes, NumPy and torch, also maps of zeros", points=1):
-    for layers, heads, n in ((1, 1, 3), (2, 4, 5), (5, 2, 4)):
-        maps = [rng.dirichlet(np.ones(n), size=(heads, n)) for _ in range(layers)]
-        message = (
-            f"{layers} layers, {heads} heads, {n} positions: in each layer the mean over the "
-            "heads, plus the identity, each row divided by its sum; row i of the product says "
-            "where output i comes from."
-        )
-        assert_close(
-            np.asarray(attention_rollout([one.copy() for one in maps])), expected_rollout(maps), message
-        )
-    more = check_rng()
-    for layers, heads, n in ((12, 9, 20), (2, 4, 4), (3, 2, 1)):
-        maps = [more.dirichlet(np.ones(n) / 4, size=(heads, n)) for _ in range(layers)]
-        message = (
-            f"{layers} layers, {heads} heads, maps of shape {maps[0].shape}: in each layer the "
-            "mean over the heads, plus the identity, each row divided by its sum; row i of the "
-            "product says where output i comes from."
-        )
-        found = np.asarray(attention_rollout([one.copy() for one in maps]))
-        assert_close(found, expected_rollout(maps), message)
-    # Sizes that are equal or just above a power of two, and the first again; even and causal maps.
-    shapes = (((), 3, 5, 33), ((3,), 3, 3, 3), ((), 1, 3, 65), ((2, 1), 2, 17, 5), ((35,), 2, 1, 2),
-              ((), 4, 4, 4), ((), 3, 5, 33))  # fmt: skip
-    for case, (lead, layers, heads, n) in enumerate(shapes):
-        maps = [more.dirichlet(np.ones(n), size=(*lead, heads, n)) for _ in range(layers)]
-        kinds = {"random": maps, "every row even": [0 * one + 1 / n for one in maps]}
-        causal = [np.tril(one) for one in maps]
-        kinds["causal"] = [one / one.sum(-1, keepdims=True) for one in causal]
-        kinds["all zeros"] = [0 * one for one in maps]
-        for number, (kind, given) in enumerate(kinds.items()):
-            dtype = ("float64", "float32")[(case + number) % 2]
-            typed = [one.astype(dtype) for one in given]
-            expected = expected_rollout([one.astype(float) for one in typed])
-            message = (
-                f"{{}}, number of layers: {layers}, maps of shape {maps[0].shape}, {dtype}, {kind}"
-                "{}: in each layer the mean over the heads, plus the identity, each row divided by "
-                "its sum; row i of the product says where output i comes from."
-            )
-            found = np.asarray(attention_rollout([one.copy() for one in typed]))
-            assert_close(found, expected, message.format("NumPy", ""))
-            found = np.asarray(attention_rollout([torch.tensor(one) for one in typed]))
-            assert_close(found, expected, message.format("torch", ""))
-with check("leading axes, or none, NumPy and torch: each as alone", points=1):
-    for lead in ((1,), (2, 3)):
-        maps = [rng.dirichlet(np.ones(4), size=(*lead, 2, 4)) for _ in range(3)]
-        found = attention_rollout([one.copy() for one in maps[:2]])
-        message = (
-            f"Two layers of NumPy maps of shape {maps[0].shape}: the result has shape "
-            f"{(*lead, 4, 4)}. Leading axes go through the product together."
-        )
-        assert_equal(tuple(np.shape(found)), (*lead, 4, 4), message, name="the shape")
-        message = (
-            f"Three layers of maps of shape {maps[0].shape}: the result has shape {(*lead, 4, 4)}."
-        )
-        found = np.asarray(attention_rollout([one.copy() for one in maps]))
-        alone = [np.asarray(attention_rollout(list(some))) for some in
-                 zip(*(one.reshape(-1, 2, 4, 4) for one in maps), strict=True)]  # fmt: skip
-        assert_equal(tuple(np.shape(found)), (*lead, 4, 4), message, name="the shape")
-        message = (
-            f"Three layers of random maps of shape {maps[0].shape}: the shares are numbers that "
-            "differ."
-        )
-        name = "'the shares are finite and differ by more than 0.05'"
-        assert_equal(bool(np.ptp(found) > 0.05), True, message, name=name)
-        message = (
-            f"Three layers of maps of shape {maps[0].shape}: each text comes out as in your own "
-            "result for that text alone."
-        )
-        one_by_one = np.stack(alone).reshape(*lead, 4, 4)
-        assert_close(found, one_by_one, message, against="for each text alone")
-    for lead in ((), (2, 3)):
-        for layers in (1, 3):
-            maps = [rng.dirichlet(np.ones(4), size=(*lead, 2, 4)) for _ in range(layers)]
-            message = (
-                f"torch, number of layers: {layers}, maps of shape {maps[0].shape}: a result "
-                f"of shape {(*lead, 4, 4)}, with the formula's numbers in float64."
-            )
-            found = np.asarray(attention_rollout([torch.tensor(one) for one in maps]))
-            assert_close(found, expected_rollout(maps), message)
-    more = check_rng()
-    for lead, heads, n in (((2, 3), 2, 4), ((3,), 3, 3), ((1, 1), 1, 2), ((2, 1), 2, 5)):
-        maps = [more.random(size=(*lead, heads, n, n)) for _ in range(3)]
-        for library, kind in (("NumPy", np.array), ("torch", torch.tensor)):
-            message = (
-                f"{library}, three layers of maps of shape {maps[0].shape}, rows that do not sum "
-                f"to 1: the result has shape {(*lead, n, n)}, and each text comes out as in your "
-                "own result for that text alone. Each text's rows have sums of their own."
-            )
-            single = (
-                f"{library}, three layers of maps of one text, ({heads}, {n}, {n}), rows that do "
-                f"not sum to 1: the result has shape ({n}, {n}), and its numbers are finite."
-            )
-            found = np.asarray(attention_rollout([kind(one) for one in maps]))
-            alone = [np.asarray(attention_rollout([kind(one) for one in some])) for some in
-                     zip(*(one.reshape(-1, heads, n, n) for one in maps), strict=True)]  # fmt: skip
-            for one in alone:
-                assert_equal(one.shape, (n, n), single, name="the shape")
-                assert_equal(bool(np.isfinite(one).all()), True, single, name="'finite'")
-            assert_equal(found.shape, (*lead, n, n), message, name="the shape")
-            one_by_one = np.stack(alone).reshape(*lead, n, n)
-            assert_close(found, one_by_one, message, against="for each text alone")
+def in_both(maps, message):
+    for kind in (np.array, torch.tensor):
+        found = np.asarray(attention_rollout([kind(one) for one in maps]))
+        assert_close(found, by_formula(*maps), f"{kind.__module__}, {len(maps)} layers {maps[0].shape}: {message}")
+
+
+rng = check_rng()
+with check("numbers of layers and heads", points=1):
+    for layers, heads, n in ((2, 4, 5), (1, 1, 3), (5, 2, 4), (3, 1, 2)):
+        message = "the mean over the heads, plus the identity, rows divided; the later layer to the left."
+        in_both([rng.dirichlet(np.ones(n), size=(heads, n)) for _ in range(layers)], message)
 with check("rows that do not sum to 1", points=1):
-    maps = [rng.dirichlet(np.ones(4), size=(2, 4)) for _ in range(2)]
-    maps[0][:, 1] = 0.0  # query 1 may see nothing: only its residual connection is left
-    maps[1] *= 3.0
-    message = (
-        "Two layers: in the first one row of zeros, in the second rows that sum to 3. In each "
-        "layer, before the layers are multiplied, each row of the mean over the heads plus the "
-        "identity is divided by its own sum, whatever that is."
-    )
-    assert_close(np.asarray(attention_rollout([one.copy() for one in maps])), expected_rollout(maps), message)
-    found = np.asarray(attention_rollout([torch.tensor(one) for one in maps]))
-    assert_close(found, expected_rollout(maps), f"In torch. {message}")
     maps = [rng.random(size=(3, 4, 4)) for _ in range(2)]
-    maps[0][1, 2] = 0.0
-    message = (
-        "Two layers, three heads, whose rows have other sums in each head: first the mean over "
-        "the heads, as they are, plus the identity, then each row divided by its own sum."
-    )
-    assert_close(np.asarray(attention_rollout([one.copy() for one in maps])), expected_rollout(maps), message)
+    maps[0][:, 1] = 0.0  # query 1 may see nothing: only its residual connection is left
+    in_both(maps, "other sums in each head: first their mean, plus the identity, then each row by its own sum.")
 checks_passed("attention_rollout")
 ### END HIDDEN TESTS
 
 
-# %% check="attention_rollout_kinds" points=2
+# %% check="attention_rollout_axes" points=1 card="Any number of leading axes (visible: one)"
+# Hidden checks of attention_rollout: leading axes in NumPy and torch, each text as alone.
+### BEGIN HIDDEN TESTS
+def rollout(*maps):
+    return attention_rollout(list(maps))
+
+
+def each_as_alone(*leads):
+    for lead in leads:
+        maps = [rng.random(size=(*lead, 2, 4, 4)) for _ in range(3)]
+        for kind in (np.array, torch.tensor):
+            assert_each_alone(rollout, [[kind(one) for one in maps]], own_axes=(3, 3, 3))
+
+
+rng = check_rng()
+with check("one leading axis: each text as alone", points=0.5):
+    each_as_alone((3,), (1,))
+with check("two leading axes: each text as alone", points=0.5):
+    each_as_alone((2, 3))
+checks_passed("attention_rollout")
+### END HIDDEN TESTS
+
+
+# %% check="attention_rollout_kinds" points=2 card=["NumPy arrays give a NumPy array, torch tensors a torch tensor, also where they require gradients", "NumPy maps of whole numbers; a result at least as precise as the maps; the list and the maps are not changed"]
 # Hidden checks of attention_rollout: kinds of arrays, whole numbers, precision; nothing is changed.
 ### BEGIN HIDDEN TESTS
 @probe
-def maps_afterwards(maps):
-    """Which map stands where in the list after the call (-1: another one), and the maps."""
+def maps_afterwards(*maps):
     given = list(maps)
-    attention_rollout(maps)
-    order = [next((i for i, one in enumerate(given) if one is now), -1) for now in maps]
-    return order, given
+    attention_rollout(given)
+    return maps if len(given) == 2 and all(one is now for one, now in zip(maps, given)) else [*given, 0]
 
 
 @probe
-def with_gradients(maps):
-    try:
-        found = attention_rollout([one.clone().requires_grad_() for one in maps])
-    except NotImplementedError:
-        raise
-    except Exception as error:
-        return type(error).__name__, None
-    return "nothing", found.detach() if isinstance(found, torch.Tensor) else found
+def with_gradients(*maps):
+    found = attention_rollout([one.clone().requires_grad_() for one in maps])
+    return found.detach() if isinstance(found, torch.Tensor) else found
 
 
-@probe
-def of_views(maps):
-    """The same numbers in transposed views."""
-    return attention_rollout([one.mT.contiguous().mT for one in maps])
+def of_layers(*maps):
+    return attention_rollout(list(maps))
 
 
 rng = check_rng()
 maps = [rng.dirichlet(np.ones(5), size=(2, 3, 5)) for _ in range(2)]
-plain = attention_rollout([one.copy() for one in maps])
-with check("torch as NumPy, requires_grad as without, views as copies", points=0.5):
-    message = "Random NumPy maps: the shares are numbers that differ."
-    assert_equal(
-        bool(np.ptp(np.asarray(plain, dtype=float)) > 0.05),
-        True,
-        message,
-        name="'the shares are finite and differ by more than 0.05'",
-    )
-    message = (
-        "The same float64 maps, as NumPy arrays and as torch tensors, should give the same numbers, "
-        "for torch in a torch tensor of float64. (Which of the two are right the other checks say.)"
-    )
-    found = attention_rollout([torch.tensor(one) for one in maps])
-    kind = "NumPy maps give a NumPy array."
-    assert_equal(type(plain).__name__, "ndarray", kind, name="the kind of the result")
-    in_numpy = torch.tensor(np.asarray(plain))
-    assert_close(found, in_numpy, message, precise=True, against="for the NumPy maps")
-    message = "torch maps that require gradients: no error, and the numbers of those that do not."
-    raised, again = with_gradients([torch.tensor(one) for one in maps])
-    assert_equal(raised, "nothing", message, name="what is raised")
-    assert_close(again, found, message, against="for maps without requires_grad")
-    message = "torch maps that are transposed views: the same as for the same numbers in new ones."
-    again = of_views([torch.tensor(one) for one in maps])
-    assert_close(again, found, message, against="for maps that are no views")
-with check("float32 maps as float64 maps, to six digits", points=0.25, side=True):
-    message = "Random NumPy maps: the shares are numbers that differ."
-    assert_equal(
-        bool(np.ptp(np.asarray(plain, dtype=float)) > 0.05),
-        True,
-        message,
-        name="'the shares are finite and differ by more than 0.05'",
-    )
-    for library, kind in (("torch", torch.tensor), ("NumPy", np.array)):
-        double = np.asarray(attention_rollout([kind(one) for one in maps]))
-        single = np.asarray(attention_rollout([kind(one.astype(np.float32)) for one in maps]))
-        message = f"{library} maps of float32 give the numbers of your own result for the same maps in float64."
-        against = "for the maps in float64"
-        assert_close(single, double, message, rtol=1e-5, atol=1e-6, against=against)
-with check("whole numbers as floats", points=0.75, side=True):
-    heads = [[rng.permutation(5) for _ in range(2)] for _ in range(2)]
-    whole = [np.eye(5, dtype=int)[np.array(one)] for one in heads]
-    message = "NumPy maps of zeros and ones, as floats: the shares are numbers that differ."
-    floating = attention_rollout([one.astype(float) for one in whole])
-    assert_equal(
-        bool(np.ptp(np.asarray(floating, dtype=float)) > 0.05),
-        True,
-        message,
-        name="'the shares are finite and differ by more than 0.05'",
-    )
-    message = (
-        "NumPy maps of whole numbers, of two heads each, are valid, and give what your function gives "
-        "for the same numbers as floats."
-    )
-    against = "for the same numbers as floats"
-    assert_close(np.asarray(attention_rollout(whole)), np.asarray(floating), message, against=against)
-    for kind in ("uint8", "int32"):
-        few = [(5 * one[:1]).astype(kind) for one in whole]
-        message = (
-            f"NumPy maps of {kind}, shape {few[0].shape}, zeros and fives: what your function "
-            "gives for the same numbers as floats."
-        )
-        floating = attention_rollout([one.astype(float) for one in few])
-        assert_close(np.asarray(attention_rollout(few)), np.asarray(floating), message, against=against)
-with check("nothing is changed", points=0.5, side=True):
-    for heads, library in ((3, "NumPy"), (3, "torch"), (1, "torch"), (1, "NumPy")):
-        few = [one[:, :heads].copy() for one in maps]
-        few = [torch.tensor(one) for one in few] if library == "torch" else few
-        copies = [one.clone() if library == "torch" else one.copy() for one in few]
-        order, after = maps_afterwards(copies)
-        where = f"{library} maps, heads: {heads}."
-        message = (
-            f"{where} The list was changed by the call: it should hold the same two maps, 0 and 1, "
-            "in the order in which they stood. (-1 is another map.)"
-        )
-        assert_equal(order, [0, 1], message, name="the maps in the list")
-        message = f"{where} The numbers of a map were changed by the call."
-        for before, now in zip(few, after, strict=True):
-            assert_equal(now, before, message, name="a map", against="before the call")
+tensors = [torch.tensor(one) for one in maps]
+with check("torch as NumPy, requires_grad as without, float64 stays", points=0.75):
+    plain = of_layers(*(one.copy() for one in maps))
+    assert_equal(type(plain).__name__, "ndarray", "NumPy maps give a NumPy array.", name="the kind of the result")
+    assert_equal(bool(np.ptp(plain) > 0.05), True, "Random maps: the shares differ.", name="'they differ'")
+    found = of_layers(*(one.clone() for one in tensors))
+    assert_close(found, torch.tensor(plain), "The same maps in torch.", precise=True, against="in NumPy")
+    assert_close(with_gradients(*tensors), found, "Maps that require gradients.", against="without requires_grad")
+with check("whole numbers as floats", points=0.5, side=True):
+    whole = [np.eye(5, dtype=int)[np.stack([rng.permutation(5) for _ in range(2)])] for _ in range(2)]
+    assert_as_floats(of_layers, whole, "NumPy maps of zeros and ones, whole numbers, are valid.")
+with check("float32 as float64, to six digits", points=0.25, side=True):
+    for few in (maps, tensors):
+        single = [one.astype("f4") if isinstance(one, np.ndarray) else one.float() for one in few]
+        assert_as_floats(of_layers, single, "Maps of float32 give the numbers of float64.")
+with check("the list and the maps are not changed", points=0.5, side=True):
+    for few in (maps, tensors, [one[:, :1] for one in maps], [one[:, :1] for one in tensors]):
+        assert_unchanged(maps_afterwards, **dict(zip(("the first map", "the second map"), few)))
 checks_passed("attention_rollout")
 ### END HIDDEN TESTS
 

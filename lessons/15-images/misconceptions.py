@@ -172,122 +172,6 @@ with exercise("patches"):
         "Your window moves by one pixel, so that the patches overlap. It moves by size.",
     )
 
-    wrong(
-        "patches_view",
-        {
-            "grid = images.reshape(": """
-                if isinstance(images, torch.Tensor):
-                    images = images.view(-1, height, width)
-                grid = images.reshape(
-            """
-        },
-        "Torch pictures whose axes were exchanged can stop your code, as some do where view() is "
-        "called on them. reshape() takes them all.",
-    )
-    wrong(
-        "patches_arrays_rows_and_columns_exchanged",
-        {
-            "rows, columns = height // size, width // size": """
-                rows, columns = height // size, width // size
-                if isinstance(images, np.ndarray) and size > 1:
-                    rows, columns = columns, rows
-            """
-        },
-        "NumPy pictures that are not square give other patches than torch pictures, or none. Height is the "
-        "second last axis and width the last, in NumPy and in torch.",
-    )
-    wrong(
-        "patches_arrays_through_torch",
-        {
-            "images.reshape(*lead, rows, size, columns, size)":
-                "torch.as_tensor(images).reshape(*lead, rows, size, columns, size)",
-            "return grid.reshape(*lead, rows * columns, size * size)": """
-                found = grid.reshape(*lead, rows * columns, size * size)
-                return found.numpy() if isinstance(images, np.ndarray) else found
-            """,
-        },
-        "A mirrored NumPy picture is an error in your code, as where it is made a torch tensor: "
-        "torch takes no array that is read backwards (a view with negative strides). NumPy can "
-        "cut it.",
-        seen="answers written blind",
-    )
-    wrong(
-        "patches_copied_arrays_through_torch",
-        {
-            "images.reshape(*lead, rows, size, columns, size)":
-                "torch.as_tensor(np.array(images, order='C') if isinstance(images, np.ndarray) else images)"
-                ".reshape(*lead, rows, size, columns, size)",
-            "return grid.reshape(*lead, rows * columns, size * size)": """
-                found = grid.reshape(*lead, rows * columns, size * size)
-                return found.numpy() if isinstance(images, np.ndarray) else found
-            """,
-        },
-        "NumPy pictures of kinds of numbers that torch does not have, such as long doubles, are an error in your "
-        "code, as where a NumPy picture is made a torch tensor. NumPy can cut it.",
-        seen="answers written blind",
-    )
-    wrong(
-        "patches_in_the_order_of_memory",
-        {
-            "grid = images.reshape(": """
-                if isinstance(images, np.ndarray):
-                    images = images.ravel("K")
-                grid = images.reshape(
-            """
-        },
-        "NumPy pictures that lie in memory in another order than row by row, a view of an array in Fortran "
-        "order for one, give other patches than a copy of them. Where a pixel lies in memory should not matter.",
-    )
-    wrong(
-        "patches_through_floats",
-        {
-            "return grid.reshape(*lead, rows * columns, size * size)": """
-                found = (grid * 1.0).reshape(*lead, rows * columns, size * size)
-                if isinstance(images, np.ndarray):
-                    return found.astype(images.dtype)
-                return found.to(images.dtype)
-            """
-        },
-        "Large whole numbers come out as others, as where they are turned into floating ones on the way. "
-        "Those hold no more than so many digits; the pixels stay what they are.",
-    )
-    wrong(
-        "patches_torch_picture_gets_an_axis",
-        {
-            "rows, columns = height // size, width // size": """
-                rows, columns = height // size, width // size
-                if isinstance(images, torch.Tensor) and not images.requires_grad:
-                    images.unsqueeze_(0)
-            """
-        },
-        "After the call the torch tensor that you were given has another shape, as where unsqueeze_ or "
-        "another method with an underscore changes it in place. images should stay as it is.",
-    )
-
-    wrong(
-        "patches_one_row_reshaped",
-        {"grid = grid.swapaxes(-3, -2)": "grid = grid.swapaxes(-3, -2) if rows > 1 else grid"},
-        "In pictures that are one patch high your patches hold other pixels, as where this case has a plain "
-        "reshape. The pixels of a patch have to be brought together there, too.",
-        seen="answers written blind",
-    )
-
-    wrong(
-        "patches_arrays_number_and_size_exchanged",
-        {
-            "rows, columns = height // size, width // size": """
-                rows, columns = height // size, width // size
-                if isinstance(images, np.ndarray):
-                    grid = images.reshape(*lead, size, rows, size, columns).swapaxes(-3, -2)
-                    return grid.reshape(*lead, size * size, rows * columns)
-            """
-        },
-        "NumPy pictures are cut into size by size patches, as where np.split is given size: it takes the number of "
-        "pieces. size is the side of one patch in pixels, in NumPy and in torch.",
-        seen="answers written blind",
-    )
-
-
 SHORT_VIT = """
 class VisionTransformer(nn.Module):
     def __init__(self, image_size, patch_size, d_model, num_heads, d_ff, num_layers, num_classes):
@@ -528,13 +412,6 @@ with exercise("VisionTransformer", base=SHORT_VIT):
     )
 
     wrong(
-        "vit_view",
-        {"patches(images, self.patch_size)": "patches(images.view(-1, *images.shape[-2:]).view(images.shape), self.patch_size)"},
-        "With two leading axes that are exchanged in a view your model stops, as where view() is called on the "
-        "pictures. reshape() takes them.",
-    )
-
-    wrong(
         "vit_dropout",
         {"x = self.position_embedding(x)": "x = F.dropout(self.position_embedding(x), 0.1, self.training)"},
         "Two calls of your model give other logits, as with dropout behind the positions. The "
@@ -571,14 +448,6 @@ with exercise("VisionTransformer", base=SHORT_VIT):
     )
 
     wrong(
-        "vit_one_class_without_an_axis",
-        {"return self.output(self.final_norm(x[..., 0, :]))":
-            "return self.output(self.final_norm(x[..., 0, :])).squeeze(-1)"},
-        "With a single class your logits have another shape than (..., num_classes), which is (..., 1) then, as "
-        "where squeeze takes that axis away.",
-    )
-
-    wrong(
         "vit_one_picture_without_an_axis",
         {"return self.output(self.final_norm(x[..., 0, :]))":
             "return self.output(self.final_norm(x[..., 0, :])).squeeze(0)"},
@@ -597,18 +466,6 @@ with exercise("VisionTransformer", base=SHORT_VIT):
         "in their gradients too: section 4 asks a model in evaluation mode for some.",
         seen="answers written blind",
     )
-
-    wrong(
-        "vit_axis_for_a_single_picture",
-        {"return self.output(self.final_norm(x[..., 0, :]))": """
-            logits = self.output(self.final_norm(x[..., 0, :]))
-            return logits if logits.ndim > 1 else logits[None]
-        """},
-        "For a single picture, without leading axes, the logits have an axis too many, as where a batch axis "
-        "is added and not taken away again. They are (num_classes,).",
-        seen="answers written blind",
-    )
-
 
 SHORT_ROLLOUT = """
 def attention_rollout(maps):
@@ -762,37 +619,9 @@ with exercise("attention_rollout", base=SHORT_ROLLOUT):
     )
 
     wrong(
-        "rollout_residual_outweighed",
-        {"layer + library.eye(layer.shape[-1], dtype=layer.dtype)":
-            "layer + layer.shape[-1] * library.eye(layer.shape[-1], dtype=layer.dtype)"},
-        "Your identity is n times too large. Add it as it is: ones on the diagonal.",
-    )
-
-    wrong(
         "rollout_changes_its_input",
         {"one.mean(-3)": "one.mean(-3); one /= one.sum()"},
         "You write into the maps that you were given.",
-    )
-
-    wrong(
-        "rollout_changes_torch_maps_of_one_head",
-        {
-            "layer = one.mean(-3)": """
-                layer = one.mean(-3) if one.shape[-3] > 1 else one[..., 0, :, :]
-                if library is torch and one.shape[-3] == 1:
-                    layer -= 0.1
-                    layer = layer + 0.1
-            """
-        },
-        "Torch maps are written into, those of a single head for one. The maps that you were given "
-        "should stay as they are.",
-    )
-
-    wrong(
-        "rollout_empties_the_torch_list",
-        {"return shares": "if library is torch:\n    maps.clear()\nreturn shares"},
-        "With torch maps the list that you were given is changed. Leave it as it is: take a copy, or "
-        "go through it.",
     )
 
     wrong(
@@ -811,13 +640,6 @@ with exercise("attention_rollout", base=SHORT_ROLLOUT):
     )
 
     wrong(
-        "rollout_torch_halved",
-        {"layer.sum(-1)[..., None]": "(2 if library is torch else layer.sum(-1)[..., None])"},
-        "With torch maps the rows are divided by something else than their own sum; by 2, for one. "
-        "That fits where a map's rows sum to 1, and not a row of zeros.",
-    )
-
-    wrong(
         "rollout_each_head_divided",
         {
             "layer = one.mean(-3)": "layer = one * 1.0",
@@ -826,13 +648,6 @@ with exercise("attention_rollout", base=SHORT_ROLLOUT):
         },
         "Where a row has another sum in each head your shares are those of heads that are divided one by one, "
         "before their mean. The mean over the heads comes first, then the identity, then the division.",
-    )
-
-    wrong(
-        "rollout_sums_in_the_second_axis",
-        {"layer.sum(-1)[..., None]": "(layer.sum(-1)[:, None] if layer.ndim == 3 else layer.sum(-1)[..., None])"},
-        "With a leading axis rows are divided by something else than their own sums, as where the axis for the "
-        "sums is not put last. It shows as soon as the rows of a text have different sums.",
     )
 
     wrong(
@@ -846,32 +661,6 @@ with exercise("attention_rollout", base=SHORT_ROLLOUT):
         },
         "torch maps that require gradients are an error in your code, as where they are made NumPy arrays: numpy() "
         "refuses such a tensor. torch can do all of this itself.",
-    )
-
-    wrong(
-        "rollout_changes_numpy_maps_of_one_head",
-        {
-            "layer = one.mean(-3)": """
-                layer = one.mean(-3) if one.shape[-3] > 1 else one[..., 0, :, :]
-                if library is np and one.shape[-3] == 1 and one.dtype.kind == "f":
-                    layer -= 0.1
-                    layer = layer + 0.1
-            """
-        },
-        "NumPy maps are written into, those of a single head for one. The maps that you were given "
-        "should stay as they are.",
-    )
-
-    wrong(
-        "rollout_one_head_of_whole_numbers",
-        {
-            "layer = one.mean(-3)": "layer = one.mean(-3) if one.shape[-3] > 1 else one[..., 0, :, :]",
-            "layer = layer / layer.sum(-1)[..., None]":
-                "layer = (layer / layer.sum(-1)[..., None]).astype(layer.dtype) if library is np "
-                "else layer / layer.sum(-1)[..., None]",
-        },
-        "NumPy maps of whole numbers with a single head give shares that are cut off to whole numbers, or an error, "
-        "as where the mean is left out for one head and the type stays. Shares are fractions.",
     )
 
     wrong(
