@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,9 @@ _BEGUN = (
     "{name} is a package of your own, a folder beside the lessons: each answer that passes its "
     "check goes there, and later lessons use it."
 )
+
+#: Columns of a line below a check.
+_WIDTH = 88
 
 #: Seconds to wait for another notebook that writes into the package.
 _PATIENCE = 20
@@ -139,7 +143,7 @@ def _written(
     if before.get(exercise, "").strip() == lifted.text.strip():
         return ""
     said = f"Kept: `{exercise}` is in {where} ({_counted(lines_of(lifted.text))})."
-    return said if begun else f"{said}\n{_BEGUN.format(name=here.name)}"
+    return said if begun else f"{said}\n{textwrap.fill(_BEGUN.format(name=here.name), _WIDTH)}"
 
 
 def _add_imports(path: Path, wanted: list[str], unwanted: str, order: list[str]) -> None:
