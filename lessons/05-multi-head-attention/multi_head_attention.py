@@ -11,6 +11,7 @@
 
 # %% tags=["setup"]
 import math
+from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,10 +19,17 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from lesson_kit.batteries import (
+    assert_as_reference,
+    assert_each_alone,
+    assert_refused,
+    assert_results,
+    assert_slopes,
+    assert_unchanged,
+)
 from lesson_kit.checks import (
     assert_close,
     assert_equal,
-    assert_raises,
     check,
     check_answer,
     check_rng,
@@ -229,60 +237,27 @@ def split_heads(x, num_heads):
     ### END SOLUTION
 
 
-# %% check="split_heads" points=3.5
+# %% check="split_heads" points=3.5 card=["Head `h` holds features `h * d_head` to `(h + 1) * d_head - 1`", "any number of leading axes", "of the same kind and dtype as `x`", "Gradients flow (torch)", "`d_model` is not a multiple of `num_heads`: a `ValueError`"]
 # Two positions, six features, three heads: worked out by hand.
 x = np.array([[0, 1, 2, 3, 4, 5], [10, 11, 12, 13, 14, 15]])
 expected = np.array([[[0, 1], [10, 11]], [[2, 3], [12, 13]], [[4, 5], [14, 15]]])
 message = (
-    "For {} (2, 6) and 3 heads {} (num_heads, n, d_head) = (3, 2, 2) is asked for. Head 0 should hold "
-    "features 0 and 1 of BOTH positions: 0, 1 and 10, 11. If your head 0 holds 0, 1 and 2, 3: a reshape "
-    "reads numbers in storage order and takes the next ones of the same position. If it holds 0 and 3: "
-    "your heads take every third feature instead of neighbours."
+    "A {} (2, 6), 3 heads: head 0 holds features 0 and 1 of BOTH positions, 0, 1 and 10, 11. Check "
+    "first: 0, 1 and 2, 3 come from a reshape alone, 0 and 3 from every third feature."
 )
 with check("by hand, NumPy", points=1):
-    said = message.format("a NumPy array", "a NumPy array")
-    assert_equal(split_heads(x * 1.0, 3), expected * 1.0, said)
+    assert_equal(split_heads(x * 1.0, 3), expected * 1.0, message.format("NumPy array"))
 with check("by hand, torch", points=0.75):
-    said = message.format("a torch tensor", "a torch tensor")
-    assert_equal(split_heads(torch.tensor(x * 1.0), 3), torch.tensor(expected * 1.0), said)
+    found = split_heads(torch.tensor(x * 1.0), 3)
+    assert_equal(found, torch.tensor(expected * 1.0), message.format("torch tensor"))
 
 
-def either(x, num_heads):
+def either(x, num_heads=3):
     """Your result for a NumPy array; where that is refused, for the tensor, as an array."""
     try:
         return split_heads(x.copy(), num_heads)
     except Exception:
         return np.asarray(split_heads(torch.tensor(x), num_heads))
-
-
-def each_alone(texts):
-    """Each text by itself, by your own function."""
-    alone = np.stack([np.asarray(either(text, 3)) for text in texts])
-    message = "Four texts (2, 6), one at a time: each gives (3, 2, 2), heads, positions, features."
-    assert_equal(alone.shape, (4, 3, 2, 2), message, name="the shape of the four results")
-    message = "Every number of a text has to stand in its heads once, unchanged and as float64."
-    assert_equal(np.sort(alone, axis=None), np.sort(texts, axis=None), message)
-    return alone
-
-
-texts = np.stack([x + 100 * text for text in range(4)]) + 0.5
-with check("a batch: each text as alone", points=1):
-    message = (
-        "With a batch axis (4, 2, 6) gives (4, 3, 2, 2), text by text. Each comes out as it does "
-        "alone."
-    )
-    found = either(texts, 3)
-    assert_equal(found, each_alone(texts), message, against="for each text alone")
-with check("whole numbers: placed as floats are, dtype kept", points=0.25):
-    message = (
-        "Whole numbers stay whole numbers of the same dtype, and stand where your function puts "
-        "the same numbers as float64."
-    )
-    found = split_heads(x.copy(), 3)
-    wanted = each_alone(texts - 0.5)[0].astype(x.dtype)
-    dtype = str(getattr(found, "dtype", None))
-    assert_equal(dtype, str(x.dtype), message, name="the dtype of the result")
-    assert_equal(found, wanted, message, against="for them as float64")
 
 
 @probe
@@ -294,85 +269,37 @@ def gradient_of_squares(x):
     return x.grad
 
 
+texts = np.stack([x + 100 * text for text in range(4)]) + 0.5
+with check("a batch: each text as alone", points=1):
+    assert_each_alone(either, [[texts]])
+with check("whole numbers: placed as floats are, dtype kept", points=0.25):
+    found, wanted = split_heads(x.copy(), 3), np.asarray(either(x * 1.0)).astype(x.dtype)
+    message = "Whole numbers keep their dtype, and stand where the same numbers in float64 do."
+    assert_equal(wanted.shape, (3, 2, 2), "As float64: heads, positions, features.", name="the shape")
+    assert_equal(np.sort(wanted, axis=None), np.sort(x, axis=None), "Each number stands in the heads once.")
+    assert_equal(found, wanted, message, against="for them as float64")
 with check("gradients flow", points=0.25, side=True):
-    message = (
-        "The sum of the squares of all numbers of the result has the gradient 2 x, wherever they "
-        "stand. Check first: does every step stay in torch?"
-    )
+    message = "The sum of the squares of the result has the gradient 2 x. Check first: is every step torch's?"
     given = torch.tensor(texts[1])
     assert_close(gradient_of_squares(given), 2 * given, message, name="the gradient")
-with (
-    check("four heads for six features", points=0.25, side=True),
-    assert_raises(ValueError, "Six features do not fill four heads: a ValueError."),
-):
-    either(np.zeros((2, 6)), 4)
+with check("four heads for six features", points=0.25, side=True):
+    assert_refused(either, {"Six features, four heads": (np.zeros((2, 6)), 4)})
 checks_passed("split_heads")
 
-
-# %% check="split_heads_batches" points=1
-# Hidden checks of split_heads: from none to eight leading axes, both kinds.
+# %% check="split_heads_batches" points=1 card="any number of leading axes (also none)"
+# Hidden checks of split_heads: one and more leading axes, both kinds.
 ### BEGIN HIDDEN TESTS
-@probe
-def what_is_raised(x, num_heads):
-    try:
-        split_heads(x, num_heads)
-    except NotImplementedError:
-        raise
-    except Exception as error:
-        return type(error).__name__
-    return "nothing"
-
-
 rng = check_rng()
-cases = []
-deep = (1, 2, 1, 1, 2), (1, 1, 2, 1, 1, 1, 2, 1)  # five and eight leading axes
-for lead in ((), (7,), (1,), (2, 3), (2, 1, 3), (1, 2, 1, 3), *deep):
-    for num_heads in (2, 3, 4):
-        x = rng.normal(size=(*lead, 5, 12))
-        cases.append((lead, num_heads, x))
-
-
-def compare(kind):
-    for lead, num_heads, x in cases:
-        expected = np.empty((*lead, num_heads, 5, 12 // num_heads))
-        dtype = "float64"
-        for place in np.ndindex(*lead):  # each text by itself, by your own function
-            one = np.asarray(split_heads(kind(x[place]), num_heads))
-            message = f"A text (5, 12) alone, {num_heads} heads: (heads, positions, features)."
-            assert_equal(one.shape, (num_heads, 5, 12 // num_heads), message, name="the shape")
-            expected[place] = one
-            dtype = str(one.dtype)
-        message = "Every number of a text has to stand in its heads once, unchanged (float64)."
-        if dtype != "float64":
-            message += f" The dtype of your results is {dtype}. Check first: is something made in it?"
-        numbers = np.sort(expected.reshape(*lead, 60))
-        assert_equal(numbers, np.sort(x.reshape(*lead, 60)), message, name="the sorted numbers")
-        message = (
-            f"With leading axes {lead} and {num_heads} heads each text should come out as it does "
-            "alone, as the kind of array and the dtype that x has: the head axis belongs directly "
-            "before the position axis, whatever stands in front. Axes counted from the end fit."
-        )
-        if len(lead) > 4:
-            raised = what_is_raised(kind(x), num_heads)
-            many = (
-                f"x of shape {x.shape}, with {len(lead)} leading axes: any number is allowed. What your "
-                f"function raises: {raised}."
-            )
-            assert_equal(raised, "nothing", many, name="what is raised")
-        found = split_heads(kind(x), num_heads)
-        assert_equal(found, kind(expected), message, against="for each text alone")
-
-
-with check("NumPy: each text as alone", points=0.5):
-    compare(np.array)
-with check("torch: each text as alone", points=0.5):
-    compare(torch.tensor)
+leads = (7,), (1,), (2, 3), (2, 1, 3), (1, 2, 1, 1, 2)
+for kind in (np.array, torch.tensor):
+    with check(f"{'NumPy' if kind is np.array else 'torch'}: each text as alone", points=0.5):
+        batches = [kind(rng.normal(size=(*lead, 5, 12))) for lead in leads]
+        assert_each_alone(split_heads, [(x, num_heads) for x in batches for num_heads in (2, 4)])
 checks_passed("split_heads")
 ### END HIDDEN TESTS
 
-
-# %% check="split_heads_edges" points=1.25
-# Hidden checks of split_heads: one head, one feature a head, one position, many sizes.
+# %% check="split_heads_edges" points=1.5 card=["`(..., num_heads, n, d_model / num_heads)`, of the same kind and dtype as `x`", "a NumPy array **or** a torch tensor"]
+# Hidden checks of split_heads: one head, one feature a head, one position, equal sizes; dtypes.
 ### BEGIN HIDDEN TESTS
 def either(x, num_heads):
     """Your result for a NumPy array; where that is refused, for the tensor, as an array."""
@@ -382,203 +309,92 @@ def either(x, num_heads):
         return np.asarray(split_heads(torch.tensor(x), num_heads))
 
 
-rng = check_rng()
-cases = []
-for n, d_model, num_heads in ((5, 6, 1), (5, 6, 6), (1, 6, 2), (1, 1, 1), (6, 6, 3), (3, 8, 2)):
-    x = rng.normal(size=(2, n, d_model))
-    expected = np.stack(np.split(x, num_heads, axis=-1), axis=-3)
-    message = (
-        f"x of shape {x.shape}, num_heads = {num_heads}: this is a valid split, done as any other, "
-        "each head with its neighbouring features of all positions. Features a head: "
-        f"{d_model // num_heads}."
-    )
-    cases.append((num_heads, x, expected, message))
-for lead, n, d_model, num_heads in ((3, 3, 9, 3), (4, 4, 4, 4), (1, 5, 6, 2), (1, 1, 3, 3), (2, 300, 64, 8)):
-    x = rng.normal(size=(lead, n, d_model))
-    expected = np.stack(np.split(x, num_heads, axis=-1), axis=-3)
-    message = (
-        f"x of shape {x.shape}, {num_heads} heads: shape {expected.shape}, each head with its "
-        "neighbouring features of all positions, whichever lengths are equal or 1. Features a "
-        f"head: {d_model // num_heads}."
-    )
-    cases.append((num_heads, x, expected, message))
-sizes = [(2, 65, 130, 5), (3, 2, 2, 1), (1, 3, 99, 3), (5, 5, 35, 7), (2, 1, 2, 2), (3, 33, 66, 2)]
-texts = [("random", rng.normal(size=(lead, n, d)), heads) for lead, n, d, heads in sizes]
-x = rng.normal(size=(2, 5, 6))
-twin, empty = x.copy(), x.copy()
-twin[:, 2], empty[:, 1] = twin[:, 1], 0.0
-texts += [
-    ("rows 1 and 2 are equal", twin, 3),
-    ("row 1 is 0", empty, 2),
-    ("all rows are equal", np.repeat(x[:, :1], 5, axis=1), 3),
-    ("times 2000", 2000 * x, 3),
-    ("all numbers are 0", 0.0 * x, 2),
-]
-for what, x, num_heads in texts:
-    expected = np.stack(np.split(x, num_heads, axis=-1), axis=-3)
-    message = (
-        f"x of shape {x.shape} ({what}), num_heads = {num_heads}: shape {expected.shape}, each "
-        f"head with its neighbouring features of all positions. Features a head: {expected.shape[-1]}."
-    )
-    cases.append((num_heads, x, expected, message))
+def by_numpy(x, num_heads):
+    return np.stack(np.split(x, num_heads, axis=-1), axis=-3)
+
+
+def by_torch(x, num_heads):
+    return torch.stack(x.chunk(num_heads, -1), -3)
+
+
+rng, batches = check_rng(), {}
+for n, d_model, num_heads in ((5, 12, 3), (5, 6, 1), (5, 6, 6), (1, 6, 2), (4, 4, 4), (6, 6, 3)):
+    case = f"Two texts, n = {n}, d_model = {d_model}, {num_heads} heads"
+    batches[case] = rng.normal(size=(2, n, d_model)), num_heads
+message = "each head has its neighbouring features of all positions."
 with check("one text, in one of the two kinds", points=0.75):
-    for num_heads, x, expected, message in cases:
-        one_text = message.replace(str(x.shape), str(x.shape[1:]))
-        assert_equal(either(x[0], num_heads), expected[0], one_text)
+    texts = {case: (x[0], num_heads) for case, (x, num_heads) in batches.items()}
+    assert_as_reference(either, by_numpy, texts, message)
 with check("a batch, NumPy", points=0.25):
-    for num_heads, x, expected, message in cases:
-        assert_equal(split_heads(x.copy(), num_heads), expected, message)
+    assert_as_reference(split_heads, by_numpy, batches, message)
 with check("a batch, torch", points=0.25):
-    for num_heads, x, expected, message in cases:
-        assert_equal(split_heads(torch.tensor(x), num_heads), torch.tensor(expected), message)
+    tensors = {case: (torch.tensor(x), num_heads) for case, (x, num_heads) in batches.items()}
+    assert_as_reference(split_heads, by_torch, tensors, message)
+with check("kind and dtype are kept", points=0.25):
+    numbers = rng.integers(-99, 100, size=(4, 6))
+    for dtype in ("float64", "float32", "int64"):
+        expected = by_numpy(numbers, 2).astype(dtype)
+        message = f"{dtype} stays {dtype}, with all its digits; NumPy stays NumPy, and torch torch."
+        assert_equal(split_heads(numbers.astype(dtype), 2), expected, message)
+        assert_equal(split_heads(torch.tensor(numbers.astype(dtype)), 2), torch.tensor(expected), message)
 checks_passed("split_heads")
 ### END HIDDEN TESTS
 
-
-# %% check="split_heads_dtypes" points=0.25
-# Hidden checks of split_heads: every dtype is kept, and the kind of array.
-### BEGIN HIDDEN TESTS
-rng = check_rng()
-numbers = rng.integers(-99, 100, size=(4, 6))
-numbers[0, :2] = 0
-for dtype in (np.float64, np.float32, np.int64, np.int32):
-    x = numbers.astype(dtype)
-    expected = np.asarray(split_heads(numbers + 0.0, 2))
-    message = "One text, two heads, four positions, three features a head."
-    assert_equal(expected.shape, (2, 4, 3), message, name="the shape")
-    expected = expected.astype(dtype)
-    message = "The heads hold the numbers of x, which are not all 0."
-    assert_equal(bool(expected.any()), True, message)
-    message = (
-        f"{dtype.__name__} should stay {dtype.__name__}, NumPy NumPy, and torch torch, with the "
-        "numbers that the heads hold for float64."
-    )
-    floats = "from float64, cast to this dtype"
-    assert_equal(split_heads(x.copy(), 2), expected, message, against=floats)
-    if dtype in (np.float64, np.float32):
-        found = split_heads(torch.tensor(x), 2)
-        assert_equal(found, torch.tensor(expected), message, against=floats)
-### END HIDDEN TESTS
-
-
-# %% check="split_heads_inputs" points=0.5
-# Hidden checks of split_heads: x afterwards; gradients; any layout; nn.Parameter.
+# %% check="split_heads_inputs" points=0.5 card=["`x` is not changed, and need not lie in memory in the usual order", "Gradients flow (torch)"]
+# Hidden checks of split_heads: x afterwards, in any order in memory; gradients.
 ### SIDE CONDITION: counts once another check of split_heads passes.
 ### BEGIN HIDDEN TESTS
 @probe
-def argument_after(x, num_heads):
-    split_heads(x, num_heads)
-    return x
+def argument_after(x):
+    split_heads(x, 3)
+    return [x]
 
 
 @probe
-def gradient(x, direction):
+def of_a_view(x, how):
+    return split_heads(x.swapaxes(-1, -2) if how == "transposed" else x[:, ::-1], 3)
+
+
+@probe
+def gradient(x, weights):
     x = x.clone().requires_grad_()
     heads = split_heads(x, 3)
     if heads.requires_grad:
-        (heads * direction).sum().backward()
+        (heads * weights).sum().backward()
     return x.grad
-
-
-@probe
-def of_turned_around(x, num_heads):
-    return split_heads(x.swapaxes(-1, -2), num_heads)  # not contiguous in memory
-
-
-@probe
-def of_parameter(x, num_heads, learns):
-    """What is raised for an nn.Parameter, the kind of the result, and its numbers."""
-    try:
-        found = split_heads(nn.Parameter(x, requires_grad=learns), num_heads)
-    except NotImplementedError:
-        raise
-    except (RuntimeError, ValueError, TypeError, AttributeError) as error:
-        return type(error).__name__, "nothing", x
-    kind = "a torch tensor" if isinstance(found, torch.Tensor) else f"a {type(found).__name__}"
-    return "nothing", kind, found.detach().clone() if kind == "a torch tensor" else found
-
-
-@probe
-def of_reversed(x, num_heads):
-    """What is raised for the positions from the last to the first, a view, and the result."""
-    try:
-        return "nothing", split_heads(x[:, ::-1], num_heads)
-    except NotImplementedError:
-        raise
-    except (RuntimeError, ValueError, TypeError) as error:
-        return type(error).__name__, x
 
 
 rng = check_rng()
 x = rng.normal(size=(2, 5, 6))
-
-
-def unchanged_and_turned(given):
-    copy = given.copy() if isinstance(given, np.ndarray) else given.clone()
-    assert_equal(argument_after(copy, 3), given, "x was changed by the call.", name="x")
-    turned = given.swapaxes(-1, -2)
-    turned = turned.copy() if isinstance(turned, np.ndarray) else turned.contiguous()
-    expected = np.stack(np.split(x, 3, axis=-1), axis=-3)
-    expected = expected if isinstance(given, np.ndarray) else torch.tensor(expected)
-    for one, wanted in ((turned, expected), (turned[0], expected[0])):
-        message = (
-            "x may be the transpose of another array, so that its numbers do not lie in memory in "
-            "the usual order: it has to be split as any other x "
-            f"(shape {(2, 5, 6) if one is turned else (5, 6)}, 3 heads)."
-        )
-        assert_equal(of_turned_around(one, 3), wanted, message)
-
-
 with check("NumPy", points=0.25):
-    unchanged_and_turned(x)
-    raised, found = of_reversed(x.copy(), 3)
-    message = (
-        "x may be x[:, ::-1] of another NumPy array, here of shape (2, 5, 6): a view in which the "
-        "positions stand from the last to the first. Its numbers do not lie in memory in the usual "
-        f"order, and it has to be split as any other x (3 heads). What your function raises: {raised}."
-    )
-    assert_equal(raised, "nothing", message, name="what is raised")
-    backwards = np.stack(np.split(x[:, ::-1], 3, axis=-1), axis=-3)
-    assert_equal(found, backwards, message)
+    assert_unchanged(argument_after, x=x)
+    for how, given, same in (
+        ("transposed", x.swapaxes(-1, -2).copy(), x),
+        ("transposed", x[0].T.copy(), x[0]),
+        ("reversed", x[:, ::-1].copy(), x),
+    ):
+        message = f"x may be a view of another array, {how}: it is split as any other x, {same.shape}."
+        assert_equal(of_a_view(given, how), np.stack(np.split(same, 3, axis=-1), axis=-3), message)
 with check("torch", points=0.25):
-    unchanged_and_turned(torch.tensor(x))
-    for learns in (True, False):
-        raised, kind, found = of_parameter(torch.tensor(x), 3, learns)
-        message = (
-            "x may be an nn.Parameter, which is a torch tensor, here of shape (2, 5, 6) with "
-            f"requires_grad={learns} (3 heads): it has to be split as any other tensor. What your function "
-            f"raises: {raised}. What it returns: {kind}."
-        )
-        assert_equal([raised, kind], ["nothing", "a torch tensor"], message, name="raised, returned")
-        wanted = torch.tensor(np.stack(np.split(x, 3, axis=-1), axis=-3))
-        assert_equal(found, wanted, message)
-    direction = torch.tensor(rng.normal(size=(2, 3, 5, 2)))
-    expected = torch.cat(direction.unbind(-3), dim=-1)
-    message = (
-        "Gradients should flow through split_heads: a sum of all numbers of the heads, each times a "
-        "weight, has for each number of x its own weight as gradient. Check first: is something "
-        "detached?"
-    )
-    assert_close(gradient(torch.tensor(x), direction), expected, message, name="the gradient")
+    given = torch.tensor(x)
+    assert_unchanged(argument_after, x=given)
+    message = "x may be the transpose of another tensor: it is split as any other x."
+    expected = torch.stack(given.chunk(3, -1), -3)
+    assert_equal(of_a_view(given.mT.contiguous(), "transposed"), expected, message)
+    weights = torch.tensor(rng.normal(size=(2, 3, 5, 2)))
+    message = "The gradient of a weighted sum of the heads has each weight at its number's place."
+    assert_close(gradient(given, weights), torch.cat(weights.unbind(-3), dim=-1), message, name="the gradient")
 checks_passed("split_heads")
 ### END HIDDEN TESTS
 
-
-# %% check="split_heads_errors" points=0.5
+# %% check="split_heads_errors" points=0.5 card="`d_model` is not a multiple of `num_heads`: a `ValueError` that names both. For NumPy arrays and for torch tensors"
 # Hidden checks of split_heads: d_model that does not divide, NumPy and torch.
 ### SIDE CONDITION: counts once another check of split_heads passes.
 ### BEGIN HIDDEN TESTS
-def refused(kind):
-    for shape, num_heads in (((3, 7), 2), ((2, 4, 6), 4), ((4, 8), 3), ((2, 3, 4), 8), ((5, 12), 5)):
-        message = f"x of shape {shape} and num_heads = {num_heads}: a ValueError ({kind.__module__})."
-        with assert_raises(ValueError, message):
-            split_heads(kind(shape), num_heads)
-
-
-with check("NumPy", points=0.25):
-    refused(np.ones)
-with check("torch", points=0.25):
-    refused(torch.ones)
+for kind in (np.ones, torch.ones):
+    with check("NumPy" if kind is np.ones else "torch", points=0.25):
+        for shape, num_heads in (((3, 7), 2), ((2, 4, 6), 4), ((4, 8), 3), ((2, 3, 4), 8)):
+            assert_refused(split_heads, {f"x of shape {shape}, {num_heads} heads": (kind(shape), num_heads)})
 checks_passed("split_heads")
 ### END HIDDEN TESTS
 
@@ -621,21 +437,19 @@ def combine_heads(x):
     ### END SOLUTION
 
 
-# %% check="combine_heads" points=3
+# %% check="combine_heads" points=3 card=["Returns `(..., n, num_heads * d_head)`, same kind and dtype: head 0's features first", "the exact inverse of `split_heads`; the rest is as in exercise 1"]
 # Three heads, two positions, two features a head: worked out by hand.
 heads = np.array([[[0, 1], [10, 11]], [[2, 3], [12, 13]], [[4, 5], [14, 15]]])
 expected = np.array([[0, 1, 2, 3, 4, 5], [10, 11, 12, 13, 14, 15]])
 message = (
-    "Three heads of (2, 2), {0}, give {0} (n, d_model) = (2, 6). Row 0 should hold what the three heads "
-    "found for position 0: 0, 1, 2, 3, 4, 5. If your row 0 begins 0, 1, 10, 11: it mixes positions. A "
-    "reshape alone reads the numbers in storage order."
+    "Three heads of (2, 2), a {}: row 0 holds what they found for position 0: 0, 1, 2, 3, 4, 5. Check "
+    "first: a reshape alone reads the numbers in storage order, 0, 1, 10, 11."
 )
 with check("by hand, NumPy", points=0.75):
-    said = message.format("a NumPy array")
-    assert_equal(combine_heads(heads * 1.0), expected * 1.0, said)
+    assert_equal(combine_heads(heads * 1.0), expected * 1.0, message.format("NumPy array"))
 with check("by hand, torch", points=0.75):
-    said = message.format("a torch tensor")
-    assert_equal(combine_heads(torch.tensor(heads * 1.0)), torch.tensor(expected * 1.0), said)
+    found = combine_heads(torch.tensor(heads * 1.0))
+    assert_equal(found, torch.tensor(expected * 1.0), message.format("torch tensor"))
 
 
 def either(x):
@@ -644,39 +458,6 @@ def either(x):
         return combine_heads(x.copy())
     except Exception:
         return np.asarray(combine_heads(torch.tensor(x)))
-
-
-def each_alone(texts):
-    """Each text by itself, by your own function."""
-    alone = np.stack([np.asarray(either(text)) for text in texts])
-    message = (
-        "Looked at are four texts (3, 2, 2), one at a time, without a batch axis: each gives (2, 6), "
-        "positions and features. (What another call gives for them is compared with this.)"
-    )
-    assert_equal(alone.shape, (4, 2, 6), message, name="the shape of the four results")
-    message = "Every number of the heads has to stand in the result once, unchanged and as float64."
-    assert_equal(np.sort(alone, axis=None), np.sort(texts, axis=None), message)
-    return alone
-
-
-texts = np.stack([heads + 100 * text for text in range(4)]) + 0.5
-with check("a batch of four texts: each as it is alone", points=1):
-    message = (
-        "Looked at are a batch (4, 3, 2, 2), which gives (4, 2, 6), and each of its four texts "
-        "(3, 2, 2) alone, without a batch axis: the two come out alike."
-    )
-    found = either(texts)
-    assert_equal(found, each_alone(texts), message, against="for each text alone")
-with check("whole numbers: placed as floats are, dtype kept", points=0.25):
-    message = (
-        "Whole numbers stay whole numbers of the same dtype, and stand where your function puts "
-        "the same numbers as float64."
-    )
-    wanted = each_alone(texts - 0.5)[0].astype(heads.dtype)
-    found = combine_heads(heads.copy())
-    dtype = str(getattr(found, "dtype", None))
-    assert_equal(dtype, str(heads.dtype), message, name="the dtype of the result")
-    assert_equal(found, wanted, message, against="for them as float64")
 
 
 @probe
@@ -688,86 +469,35 @@ def gradient_of_squares(x):
     return x.grad
 
 
+texts = np.stack([heads + 100 * text for text in range(4)]) + 0.5
+with check("a batch of four texts: each as it is alone", points=1):
+    assert_each_alone(either, [[texts]], own_axes=[3])
+with check("whole numbers: placed as floats are, dtype kept", points=0.25):
+    found, wanted = combine_heads(heads.copy()), np.asarray(either(heads * 1.0)).astype(heads.dtype)
+    message = "Whole numbers keep their dtype, and stand where the same numbers in float64 do."
+    assert_equal(wanted.shape, (2, 6), "As float64: positions, features.", name="the shape")
+    assert_equal(np.sort(wanted, axis=None), np.sort(heads, axis=None), "Each number stands there once.")
+    assert_equal(found, wanted, message, against="for them as float64")
 with check("gradients flow", points=0.25, side=True):
-    message = (
-        "The sum of the squares of all numbers of the result has the gradient 2 x, wherever they "
-        "stand. Check first: does every step stay in torch?"
-    )
+    message = "The sum of the squares of the result has the gradient 2 x. Check first: is every step torch's?"
     given = torch.tensor(texts[1])
     assert_close(gradient_of_squares(given), 2 * given, message, name="the gradient")
 checks_passed("combine_heads")
 
-
-# %% check="combine_heads_batches" points=1
-# Hidden checks of combine_heads: from none to eight leading axes, both kinds.
+# %% check="combine_heads_batches" points=1 card="any number of leading axes"
+# Hidden checks of combine_heads: one and more leading axes, both kinds.
 ### BEGIN HIDDEN TESTS
-@probe
-def raised_by_combining(x):
-    try:
-        combine_heads(x)
-    except NotImplementedError:
-        raise
-    except Exception as error:
-        return type(error).__name__
-    return "nothing"
-
-
 rng = check_rng()
-cases = []
-deep = (1, 2, 1, 1, 2), (1, 1, 2, 1, 1, 1, 2, 1)  # five and eight leading axes
-for lead in ((), (7,), (1,), (2, 3), (2, 1, 3), (1, 2, 1, 3), *deep):
-    for num_heads in (2, 3, 4):
-        cases.append((lead, num_heads, rng.normal(size=(*lead, num_heads, 5, 6))))
-
-
-def compare(kind):
-    for lead, num_heads, x in cases:
-        expected = np.empty((*lead, 5, 6 * num_heads))
-        dtype = "float64"
-        for place in np.ndindex(*lead):  # each text by itself, by your own function
-            one = np.asarray(combine_heads(kind(x[place])))
-            message = f"{num_heads} heads (5, 6) of a text alone: (positions, all heads' features)."
-            assert_equal(one.shape, (5, 6 * num_heads), message, name="the shape")
-            expected[place] = one
-            dtype = str(one.dtype)
-        message = "Every number of the heads has to stand in the result once, unchanged (float64)."
-        if dtype != "float64":
-            message += f" The dtype of your results is {dtype}. Check first: is something made in it?"
-        numbers = np.sort(expected.reshape(*lead, -1))
-        assert_equal(numbers, np.sort(x.reshape(*lead, -1)), message, name="the sorted numbers")
-        if len(lead) > 4:
-            raised = raised_by_combining(kind(x))
-            many = (
-                f"x of shape {x.shape}, with {len(lead)} leading axes: any number is allowed. What your "
-                f"function raises: {raised}."
-            )
-            assert_equal(raised, "nothing", many, name="what is raised")
-        found = combine_heads(kind(x))
-        shape = tuple(np.shape(found))
-        wanted = (*lead, 5, 6 * num_heads)
-        message = (
-            f"x of shape {x.shape}: the result should have the shape {wanted}, the leading axes "
-            f"{lead} as x has them, and its shape is {shape}."
-        )
-        assert_equal(shape, wanted, message, name="the shape")
-        message = (
-            f"x of shape {x.shape}, leading axes {lead} and {num_heads} heads: each text should "
-            "come out as it does alone, as the kind of array and the dtype that x has: only the "
-            "heads and the features are merged."
-        )
-        assert_equal(found, kind(expected), message, against="for each text alone")
-
-
-with check("NumPy: each text as alone", points=0.5):
-    compare(np.array)
-with check("torch: each text as alone", points=0.5):
-    compare(torch.tensor)
+leads = (7,), (1,), (2, 3), (2, 1, 3), (1, 2, 1, 1, 2)
+for kind in (np.array, torch.tensor):
+    with check(f"{'NumPy' if kind is np.array else 'torch'}: each text as alone", points=0.5):
+        batches = [[kind(rng.normal(size=(*lead, heads, 5, 6)))] for lead in leads for heads in (2, 4)]
+        assert_each_alone(combine_heads, batches, own_axes=[3])
 checks_passed("combine_heads")
 ### END HIDDEN TESTS
 
-
-# %% check="combine_heads_edges" points=1.25
-# Hidden checks of combine_heads: one head, one feature a head, one position, many sizes.
+# %% check="combine_heads_edges" points=1.5 card=["Returns `(..., n, num_heads * d_head)`, same kind and dtype: head 0's features first", "NumPy array or torch tensor"]
+# Hidden checks of combine_heads: one head, one feature a head, one position, equal sizes; dtypes.
 ### BEGIN HIDDEN TESTS
 def either(x):
     """Your result for a NumPy array; where that is refused, for the tensor, as an array."""
@@ -777,206 +507,75 @@ def either(x):
         return np.asarray(combine_heads(torch.tensor(x)))
 
 
-rng = check_rng()
-cases = []
-for num_heads, n, d_head in ((1, 5, 6), (6, 5, 1), (2, 1, 3), (1, 1, 1), (3, 3, 2), (4, 4, 4)):
-    x = rng.normal(size=(2, num_heads, n, d_head))
-    expected = np.concatenate([x[:, h] for h in range(num_heads)], axis=-1)
-    message = (
-        f"x of shape {x.shape}, a batch of two texts (heads: {num_heads}, positions: {n}, features "
-        f"a head: {d_head}): a valid shape. Each position of each text gets the features of head 0, "
-        "then of head 1, and so on."
-    )
-    cases.append((x, expected, message))
-for lead, num_heads, n, d_head in ((3, 3, 3, 3), (1, 2, 5, 3), (1, 1, 1, 3), (5, 1, 5, 1), (2, 8, 300, 8)):
-    x = rng.normal(size=(lead, num_heads, n, d_head))
-    expected = np.concatenate([x[:, h] for h in range(num_heads)], axis=-1)
-    message = (
-        f"x of shape {x.shape}, leading axes {(lead,)}: shape {expected.shape}, and each position "
-        "of each text gets the features of head 0, then of head 1, and so on, whichever lengths "
-        "are equal or 1."
-    )
-    cases.append((x, expected, message))
-sizes = [(2, 3, 5, 70), (1, 5, 33, 130), (3, 5, 65, 2), (5, 5, 1, 5), (2, 1, 3, 17)]
-texts = [("random", rng.normal(size=shape)) for shape in sizes]
-x = rng.normal(size=(2, 3, 4, 5))
-twin, empty = x.copy(), x.copy()
-twin[..., 2, :], empty[..., 1, :] = twin[..., 1, :], 0.0
-texts += [
-    ("rows 1 and 2 of each head are equal", twin),
-    ("row 1 of each head is 0", empty),
-    ("all rows of a head are equal", np.repeat(x[..., :1, :], 4, axis=-2)),
-    ("times 2000", 2000 * x),
-    ("all numbers are 0", 0.0 * x),
-]
-for what, x in texts:
-    expected = np.concatenate([x[:, h] for h in range(x.shape[1])], axis=-1)
-    message = (
-        f"x of shape {x.shape}, leading axes {x.shape[:1]} ({what}): shape {expected.shape}, and "
-        "each position of each text gets the features of head 0, then of head 1, and so on."
-    )
-    cases.append((x, expected, message))
+def by_numpy(x):
+    return np.concatenate([x[..., h, :, :] for h in range(x.shape[-3])], axis=-1)
 
 
-def told(found, expected, x, message):
-    """The message; where a dtype is all that is wrong, just that."""
-    if type(found) is not type(expected) or found.shape != expected.shape:
-        return message
-    wanted = np.asarray(expected)
-    same = np.abs(np.asarray(found, dtype=float) - wanted) <= 0.01 + 0.01 * np.abs(wanted)
-    if found.dtype == expected.dtype or not same.all():
-        return message
-    return (
-        f"x of shape {tuple(x.shape)}: the numbers stand where they should, up to rounding, and the "
-        f"result should have the dtype of x, {expected.dtype}. Yours is {found.dtype}."
-    )
+def by_torch(x):
+    return torch.cat(x.unbind(-3), -1)
 
 
-def compare(found, expected, x, message):
-    shape = tuple(np.shape(found))
-    wanted = (
-        f"x of shape {x.shape}, heads: {x.shape[-3]}. The result should have the shape "
-        f"{tuple(expected.shape)}, and its shape is {shape}."
-    )
-    assert_equal(shape, tuple(expected.shape), wanted, name="the shape")
-    assert_equal(found, expected, told(found, expected, x, message))
-
-
+rng, batches = check_rng(), {}
+for num_heads, n, d_head in ((3, 5, 4), (1, 5, 6), (6, 5, 1), (2, 1, 3), (4, 4, 4), (3, 3, 2)):
+    case = f"Two texts, {num_heads} heads, n = {n}, {d_head} features a head"
+    batches[case] = [rng.normal(size=(2, num_heads, n, d_head))]
+message = "each position gets the features of head 0, then of head 1, and so on."
 with check("one text, in one of the two kinds", points=0.75):
-    for x, expected, message in cases:
-        one_text = message.replace(str(x.shape), str(x.shape[1:]))
-        compare(either(x[0]), expected[0], x[0], one_text)
+    assert_as_reference(either, by_numpy, {case: [x[0]] for case, (x,) in batches.items()}, message)
 with check("a batch, NumPy", points=0.25):
-    for x, expected, message in cases:
-        compare(combine_heads(x), expected, x, message)
+    assert_as_reference(combine_heads, by_numpy, batches, message)
 with check("a batch, torch", points=0.25):
-    for x, expected, message in cases:
-        compare(combine_heads(torch.tensor(x)), torch.tensor(expected), x, message)
+    tensors = {case: [torch.tensor(x)] for case, (x,) in batches.items()}
+    assert_as_reference(combine_heads, by_torch, tensors, message)
+with check("kind and dtype are kept", points=0.25):
+    numbers = rng.integers(-99, 100, size=(2, 4, 3))
+    for dtype in ("float64", "float32", "int64"):
+        expected = by_numpy(numbers).astype(dtype)
+        message = f"{dtype} stays {dtype}, with all its digits; NumPy stays NumPy, and torch torch."
+        assert_equal(combine_heads(numbers.astype(dtype)), expected, message)
+        assert_equal(combine_heads(torch.tensor(numbers.astype(dtype))), torch.tensor(expected), message)
 checks_passed("combine_heads")
 ### END HIDDEN TESTS
 
-
-# %% check="combine_heads_dtypes" points=0.25
-# Hidden checks of combine_heads: every dtype is kept, and the kind of array.
-### BEGIN HIDDEN TESTS
-rng = check_rng()
-numbers = rng.integers(-99, 100, size=(2, 4, 5))
-numbers[0, :2] = 0
-for dtype in (np.float64, np.float32, np.int64, np.int32):
-    x = numbers.astype(dtype)
-    expected = np.asarray(combine_heads(numbers + 0.0))
-    message = "One text, four positions, the features of two heads of five."
-    assert_equal(expected.shape, (4, 10), message, name="the shape")
-    expected = expected.astype(dtype)
-    message = "The result holds the numbers of the heads, which are not all 0."
-    assert_equal(bool(expected.any()), True, message)
-    message = (
-        f"{dtype.__name__} should stay {dtype.__name__}, NumPy NumPy, and torch torch, with the "
-        "numbers that the result holds for float64."
-    )
-    floats = "from float64, cast to this dtype"
-    assert_equal(combine_heads(x), expected, message, against=floats)
-    if dtype in (np.float64, np.float32):
-        found = combine_heads(torch.tensor(x))
-        assert_equal(found, torch.tensor(expected), message, against=floats)
-### END HIDDEN TESTS
-
-
-# %% check="combine_heads_inputs" points=0.5
-# Hidden checks of combine_heads: the argument keeps values and shape; gradients flow; any layout.
+# %% check="combine_heads_inputs" points=0.5 card=["the rest is as in exercise 1", "Arguments are not changed"]
+# Hidden checks of combine_heads: x afterwards, in any order in memory; gradients.
 ### SIDE CONDITION: counts once another check of combine_heads passes.
 ### BEGIN HIDDEN TESTS
 @probe
-def heads_after(x):
+def argument_after(x):
     combine_heads(x)
-    return x
+    return [x]
 
 
 @probe
-def gradient(x, direction):
+def of_a_view(x, how):
+    return combine_heads(x.swapaxes(-1, -2) if how == "transposed" else x[:, ::-1])
+
+
+@probe
+def gradient(x, weights):
     x = x.clone().requires_grad_()
-    combined = combine_heads(x)
-    if combined.requires_grad:
-        (combined * direction).sum().backward()
+    joined = combine_heads(x)
+    if joined.requires_grad:
+        (joined * weights).sum().backward()
     return x.grad
-
-
-def in_plain_words(found, expected, x, message):
-    """The message; where a dtype is all that is wrong, just that."""
-    if type(found) is not type(expected) or found.shape != expected.shape:
-        return message
-    wanted = np.asarray(expected)
-    same = np.abs(np.asarray(found, dtype=float) - wanted) <= 0.01 + 0.01 * np.abs(wanted)
-    if found.dtype == expected.dtype or not same.all():
-        return message
-    return (
-        f"x of shape {tuple(x.shape)}: the numbers stand where they should, up to rounding, and the "
-        f"result should have the dtype of x, {expected.dtype}. Yours is {found.dtype}."
-    )
-
-
-@probe
-def of_turned_heads(x):
-    return combine_heads(x.swapaxes(-1, -3))  # not contiguous in memory
-
-
-@probe
-def of_reversed_heads(x):
-    """What is raised for the positions from the last to the first, a view, and the result."""
-    try:
-        return "nothing", combine_heads(x[:, :, ::-1])
-    except NotImplementedError:
-        raise
-    except (RuntimeError, ValueError, TypeError) as error:
-        return type(error).__name__, x
 
 
 rng = check_rng()
 x = rng.normal(size=(2, 3, 5, 4))
-expected = np.concatenate([x[:, h] for h in range(3)], axis=-1)
-
-
-def heads_unchanged_and_turned(given):
-    copy = given.copy() if isinstance(given, np.ndarray) else given.clone()
-    assert_equal(heads_after(copy), given, "x was changed by the call.", name="x")
-    turned = given.swapaxes(-1, -3)
-    turned = turned.copy() if isinstance(turned, np.ndarray) else turned.contiguous()
-    want = expected if isinstance(given, np.ndarray) else torch.tensor(expected)
-    message = (
-        "x of shape (2, 3, 5, 4), in the usual order in memory, leading axes (2,) and 3 heads: each "
-        "position of each text gets the features of head 0, then of head 1, then of head 2."
-    )
-    found = combine_heads(given)
-    assert_equal(found, want, in_plain_words(found, want, given, message))
-    message = (
-        "x may be the transpose of another array, so that its numbers do not lie in memory in the "
-        "usual order: its heads have to be combined as those of any other x (shape (2, 3, 5, 4))."
-    )
-    found = of_turned_heads(turned)
-    assert_equal(found, want, in_plain_words(found, want, given, message))
-
-
 with check("NumPy", points=0.25):
-    heads_unchanged_and_turned(x)
-    raised, found = of_reversed_heads(x.copy())
-    message = (
-        "x may be x[:, :, ::-1] of another NumPy array, here of shape (2, 3, 5, 4): a view in which "
-        "the positions stand from the last to the first. Its numbers do not lie in memory in the usual "
-        f"order, and its heads have to be combined as those of any other x. What your function raises: "
-        f"{raised}."
-    )
-    assert_equal(raised, "nothing", message, name="what is raised")
-    assert_equal(found, expected[:, ::-1], message)
+    assert_unchanged(argument_after, x=x)
+    for how, given in (("transposed", x.swapaxes(-1, -2).copy()), ("reversed", x[:, ::-1].copy())):
+        message = f"x may be a view of another array, {how}: it is combined as any other x."
+        assert_equal(of_a_view(given, how), np.concatenate([x[:, h] for h in range(3)], axis=-1), message)
 with check("torch", points=0.25):
-    heads_unchanged_and_turned(torch.tensor(x))
-    direction = torch.tensor(rng.normal(size=(2, 5, 12)))
-    message = (
-        "Gradients should flow through combine_heads: a sum of all numbers of the result, each times a "
-        "weight, has for each number of x its own weight as gradient. Check first: is something "
-        "detached?"
-    )
-    got = gradient(torch.tensor(x), direction)
-    assert_close(got, torch.stack(direction.chunk(3, -1), 1), message, name="the gradient")
+    given = torch.tensor(x)
+    assert_unchanged(argument_after, x=given)
+    message = "x may be the transpose of another tensor: it is combined as any other x."
+    assert_equal(of_a_view(given.mT.contiguous(), "transposed"), torch.cat(given.unbind(-3), -1), message)
+    weights = torch.tensor(rng.normal(size=(2, 5, 12)))
+    message = "The gradient of a weighted sum of the result has each weight at its number's place."
+    assert_close(gradient(given, weights), torch.stack(weights.chunk(3, -1), -3), message, name="the gradient")
 checks_passed("combine_heads")
 ### END HIDDEN TESTS
 
@@ -1104,1174 +703,344 @@ class MultiHeadAttention(nn.Module):
         ### END SOLUTION
 
 
-# %% check="MultiHeadAttention" points=6.75
-# Twelve features, three heads, four queries, five keys; compared with torch's own function.
+# %% check="MultiHeadAttention" points=6.75 card=["Returns `(output (..., n_q, d_model), weights (..., num_heads, n_q, n_k))`, the weights of every head", "each `nn.Linear(d_model, d_model)` with bias", "`key` defaults to `query`, `value` to `key`", "It has a head axis exactly when it has **more axes than `query`**", "A query that may attend to nothing has weights 0, the bias of `W_o` as output", "a `ValueError` if `d_model` is not a multiple of `num_heads`"]
 @probe
-def attend(parts, num_heads, seed, query, key, value, mask):
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        layer = MultiHeadAttention(query.shape[-1], num_heads)
-        with torch.no_grad():
-            for name, (weight, bias) in parts.items():
-                getattr(layer, name).weight.copy_(weight)
-                if getattr(layer, name).bias is not None:  # "four parts" asks for it
-                    getattr(layer, name).bias.copy_(bias)
-            torch.manual_seed(seed)
-            given = (x if x is None else x.clone() for x in (query, key, value, mask))
-            return layer(*given)
+def attend(numbers, *given):
+    with torch.random.fork_rng(), torch.no_grad():
+        torch.manual_seed(0)
+        layer = MultiHeadAttention(12, 3)
+        for name, number in layer.named_parameters():
+            number.copy_(numbers.get(name, number))
+        return layer(*given)
 
 
 @probe
-def make(d_model, num_heads):
-    MultiHeadAttention(d_model, num_heads)
+def sizes_of_parts(d_model, num_heads):
+    parts = [getattr(MultiHeadAttention(d_model, num_heads), f"W_{one}", None) for one in "qkvo"]
+    return [tuple(p.weight.shape) for p in parts if isinstance(p, nn.Linear) and p.bias is not None]
 
 
-def by_torch(parts, query, key, value):
-    output, weights = F.multi_head_attention_forward(
-        *(x.transpose(0, 1) for x in (query, key, value)),  # this function wants (n, batch, d)
-        12,
-        3,
-        None,
-        torch.cat([parts[name][1] for name in ("W_q", "W_k", "W_v")]),
-        None,
-        None,
-        False,
-        0.0,
-        *parts["W_o"],
-        use_separate_proj_weight=True,
-        q_proj_weight=parts["W_q"][0],
-        k_proj_weight=parts["W_k"][0],
-        v_proj_weight=parts["W_v"][0],
-        average_attn_weights=False,
-    )
-    return output.transpose(0, 1), weights
+def by_formula(*texts):
+    W, b = ([numbers[f"W_{one}.{kind}"] for one in "qkvo"] for kind in ("weight", "bias"))
+    Q, K, V = (torch.stack(F.linear(x, *pair).chunk(3, -1), -3) for x, *pair in zip(texts, W, b))
+    weights = torch.softmax(Q @ K.mT / 2, -1)  # a head has 4 features
+    return F.linear(torch.cat((weights @ V).unbind(-3), -1), W[3], b[3]), weights
 
 
-@probe
-def kinds_of_parts(d_model, num_heads):
-    layer = MultiHeadAttention(d_model, num_heads)
-    parts = [getattr(layer, name, None) for name in ("W_q", "W_k", "W_v", "W_o")]
-    linear = [part for part in parts if isinstance(part, nn.Linear) and part.bias is not None]
-    return [tuple(part.weight.shape) for part in linear]
-
-
-rng = check_rng()
-seed = int(rng.integers(2**31))
-parts = {
-    name: tuple(torch.tensor(0.4 * rng.normal(size=s)).float() for s in ((12, 12), (12,)))
-    for name in ("W_q", "W_k", "W_v", "W_o")
-}
-texts = [torch.tensor(rng.normal(size=(3, n, 12))).float() for n in (4, 5, 5)]
-T, N = True, False
-
-expected, expected_weights = by_torch(parts, *texts)
-everything = torch.ones(4, 5, dtype=torch.bool)
-
-
-def pair():
-    """What forward returns without a mask, where it is two things."""
-    both = attend(parts, 3, seed, *texts, None)
-    if not isinstance(both, (tuple, list)) or len(both) != 2:
-        message = "forward returns two things, (output, weights)."
-        assert_equal(both, (expected, expected_weights), message, name="what forward returns")
-    return both
-
-
+rng, both, T, N = check_rng(), ("output", "weights"), True, False  # three texts, three heads, float32
+numbers = {f"W_{one}.weight": torch.tensor(0.4 * rng.normal(size=(12, 12))).float() for one in "qkvo"}
+numbers |= {f"W_{one}.bias": torch.tensor(rng.normal(size=12)).float() for one in "qkvo"}
+texts = query, key, value = [torch.tensor(rng.normal(size=(3, n, 12))).float() for n in (4, 5, 5)]
+right = dict(zip(both, by_formula(*texts)))
 with check("the weights without a mask", points=1.25):
-    output, weights = pair()
-    message = (
-        "The weights of the heads should be torch's (float32, three texts, three heads, no mask). "
-        "Check first: is each head scaled by the square root of its own width, d_model / "
-        "num_heads? Do the keys come from `key`?"
-    )
-    if np.shape(weights) != (3, 3, 4, 5):
-        message = (
-            "The second result should be the weights of every head, (batch, num_heads, n_q, n_k) = "
-            "(3, 3, 4, 5). Check first: are they averaged over the heads?"
-        )
-    elif abs(np.sum(np.asarray(weights), axis=-1) - 1).max() > 1e-3:
-        message = (
-            "In every head each row of the weights has to sum to 1. Check first: is the softmax "
-            "over the keys?"
-        )
-    assert_close(weights, expected_weights, message, name="weights")
+    found = attend(numbers, *texts)
+    count = len(found) if isinstance(found, (tuple, list)) else 1
+    assert_equal(count, 2, "forward returns two things, (output, weights).", name="how many")
+    message = "The weights of each head, by the formula. Check first: the scale of a head, and do the keys come from key?"
+    assert_close(found[1], right["weights"], message, name="weights")
 with check("the output without a mask", points=1):
-    message = (
-        "The output should be torch's (float32, three texts, three heads, no mask). If the weights "
-        "are right, for one: do the values come from `value`? Are the heads combined position by "
-        "position? Is W_o applied last?"
-    )
-    assert_close(pair()[0], expected, message, name="output")
+    message = "The output by the formula. Check first: do values come from value, and are heads combined, then W_o?"
+    assert_close(attend(numbers, *texts)[0], right["output"], message, name="output")
 with check("four parts", points=0.5):
     message = "W_q, W_k, W_v and W_o should be four nn.Linear(12, 12) with bias."
-    assert_equal(kinds_of_parts(12, 3), [(12, 12)] * 4, message, name="the shapes of the weights")
-
-
-def compare(found, wanted, message, against):
-    """With results of your own layer, called in another way."""
-    for place, name in ((1, "weights"), (0, "output")):
-        assert_close(found[place], wanted[place], message, name=name, against=against)
-    message = "The outputs of random texts are not all (within 0.001) the same number."
-    assert_equal(bool(np.ptp(np.asarray(wanted[0])) > 1e-3), True, message)
-
-
-with check("leading axes, none, one or two: each text as alone", points=0.5):
-    alone = [attend(parts, 3, seed, *(x[i] for x in texts), everything) for i in range(2)]
-    message = "Texts in a batch, or with two leading axes, come out as each of them alone."
-    wanted = [torch.stack([one[place] for one in alone]) for place in (0, 1)]
-    found = attend(parts, 3, seed, *(x[:2] for x in texts), everything)
-    compare(found, wanted, message, "for each text alone")
-    found = attend(parts, 3, seed, *(x[:2, None] for x in texts), everything)
-    compare(found, [one[:, None] for one in wanted], message, "for each text alone")
+    assert_equal(sizes_of_parts(12, 3), [(12, 12)] * 4, message, name="the shapes of the weights")
+with check("leading axes, none, one or two: each text as alone", points=0.75):
+    assert_each_alone(partial(attend, numbers), [texts, [x[:2, None] for x in texts]], names=both)
 with check("key, value left out: as with query, or key, in their place", points=0.5):
-    query, key, _ = texts
-    message = "Without `key` and `value` the layer does what it does with `query` for both."
-    square = torch.ones(4, 4, dtype=torch.bool)
-    wanted = attend(parts, 3, seed, query, query, query, square)
-    found = attend(parts, 3, seed, query, None, None, square)
-    compare(found, wanted, message, "with `query` for all three")
-    message = "Without `value` the layer does what it does with `key` as `value`."
-    wanted = attend(parts, 3, seed, query, key, key, everything)
-    found = attend(parts, 3, seed, query, key, None, everything)
-    compare(found, wanted, message, "with `key` as `value`")
-with check("one mask for all texts and heads: as without the hidden keys", points=0.5):
-    message = (
-        "A mask (n_q, n_k) hides keys 1 and 3 from all queries (True = may attend): all comes out "
-        "as if these keys were not there."
-    )
-    hides = torch.tensor([T, N, T, N, T])
-    output, weights = attend(parts, 3, seed, *texts, hides.expand(4, 5))
-    left = texts[0], texts[1][:, hides], texts[2][:, hides], everything[:, hides]
-    left = attend(parts, 3, seed, *left)
-    compare((output, weights[..., hides]), left, message, "without these keys")
-    message = "In every head a hidden key, here 1 and 3, has the weight 0."
-    assert_equal(bool((weights[..., ~hides] == 0).all()), True, message)
-with check("a mask for each text: as alone, without its hidden keys", points=0.75):
-    # Three texts and three heads: an axis at the wrong place is silent.
-    mask = torch.tensor([[[T, N, T, T, N]], [[N, T, T, N, T]], [[T, T, N, N, T]]])
-    alone = []
-    for number, row in enumerate(mask[:, 0]):
-        own = [x[number : number + 1] for x in texts]
-        own = own[0], own[1][:, row], own[2][:, row], everything[:, row]
-        alone.append(attend(parts, 3, seed, *own))
-    output, weights = attend(parts, 3, seed, *texts, mask)
-    message = (
-        "A mask (batch, 1, n_k) is one for each text, and serves all its heads: each text comes "
-        "out as it does alone, without its hidden keys."
-    )
-    left = torch.stack([weights[number][..., row] for number, row in enumerate(mask[:, 0])])
-    wanted = [torch.cat([one[place] for one in alone]) for place in (0, 1)]
-    compare((output, left), wanted, message, "for each text alone")
-with check("a mask for each head: its weights as with it for all heads", points=0.5):
-    by_head = torch.tensor([[[T, N, T, T, N]], [[N, T, T, N, T]], [[T, T, N, N, T]]])[None]
-    _, weights = attend(parts, 3, seed, *(x[:2] for x in texts), by_head)
-    message = (
-        "A mask (1, num_heads, 1, n_k) has a head axis: head h gets the mask of head h. Its "
-        "weights are those that it has where this mask is given for all heads, (n_q, n_k)."
-    )
-    for head in range(3):
-        one = by_head[0, head].expand(4, 5)
-        _, wanted = attend(parts, 3, seed, *(x[:2] for x in texts), one)
-        name, others = f"weights of head {head}", "with this mask for all"
-        assert_close(weights[:, head], wanted[:, head], message, name=name, against=others)
-        some = "Each query may attend to three keys: not all weights of a head are 0."
-        assert_equal(bool(wanted[:, head].max() > 0), True, some)
-with check("a query that may attend to nothing", points=0.5):
-    nothing = torch.ones(4, 5, dtype=torch.bool)
-    nothing[2] = False
-    output, weights = attend(parts, 3, seed, *texts, nothing)
-    message = (
-        "Query 2 may attend to nothing and the others to all keys. In each of the three heads the "
-        "weights of query 2, and only these, are 0; the output of query 2 is the bias of W_o."
-    )
-    some = (weights.abs() > 0).any(dim=-1)[0].tolist()
-    name = "a weight above 0 (NaN is none), head by head"
-    assert_equal(some, [[T, T, N, T]] * 3, message, name=name)
-    bias = parts["W_o"][1].expand(3, 12)
-    assert_close(output[:, 2], bias, message, name="the output of query 2")
-
-
-@probe
-def gradients_and_slopes(parts, seed, inputs, mask, of_output, of_weights, directions, step):
-    torch.manual_seed(seed)
-    layer = MultiHeadAttention(6, 2).double()
-    leaves = [x.clone().requires_grad_() for x in inputs]
-    with torch.no_grad():
-        for name, pair in parts.items():
-            for what, value in zip(("weight", "bias"), pair, strict=True):
-                getattr(getattr(layer, name), what).copy_(value)
-    for name in parts:
-        leaves += [getattr(layer, name).weight, getattr(layer, name).bias]
-
-    def total():
-        texts = [leaf.clone() for leaf in leaves[:3]]
-        output, weights = layer(*texts, mask.clone())
-        return (output * of_output).sum() + (weights * of_weights).sum()
-
-    result = total()
-    calls = [result.item(), total().item()]
-    if result.requires_grad:
-        result.backward()
-    found, slopes = [], []
-    with torch.no_grad():  # a little along a direction and back, by your own layer
-        for leaf, direction in zip(leaves, directions, strict=True):
-            leaf.add_(step * direction)
-            above = total()
-            leaf.sub_(2 * step * direction)
-            slopes.append(((above - total()) / (2 * step)).item())
-            leaf.add_(step * direction)
-            found.append(None if leaf.grad is None else (leaf.grad * direction).sum().item())
-    return found, slopes, calls
-
-
-with check("gradients, a batch of one, also with an empty row: results' slopes", points=0.5):
-    small = {
-        name: tuple(torch.tensor(0.5 * rng.normal(size=s)) for s in ((6, 6), (6,)))
-        for name in ("W_q", "W_k", "W_v", "W_o")
-    }
-    inputs = [torch.tensor(rng.normal(size=(1, n, 6))) for n in (4, 5, 5)]
-    shapes = [x.shape for x in inputs] + [x.shape for pair in small.values() for x in pair]
-    directions = [torch.tensor(rng.normal(size=tuple(shape))) for shape in shapes]
-    A, B = torch.tensor(rng.normal(size=(1, 4, 6))), torch.tensor(rng.normal(size=(1, 2, 4, 5)))
-    names = ["query", "key", "value"]
-    names += [f"{part}.{what}" for part in small for what in ("weight", "bias")]
-    for mask in (everything, nothing):
-        given = small, seed, inputs, mask, A, B, directions, 1e-5
-        *pairs, calls = gradients_and_slopes(*given)
-        where = "nothing is hidden" if mask is everything else "query 2 may attend to nothing"
-        message = (
-            f"Two calls with the same arguments ({where}) differ, so that the results have no "
-            "slope. Check first: is something random, or kept from a call before?"
-        )
-        if not np.isnan(calls).all():
-            close, name = {"rtol": 1e-9, "atol": 1e-9}, "a weighted sum of the results"
-            before = "in the first call"
-            assert_close(calls[1], calls[0], message, name=name, against=before, **close)
-        for name, one, slope in zip(names, *pairs, strict=True):
-            message = (
-                f"The gradient of {name} ({where}), along a random direction, should be finite and "
-                "the slope of your own results: how much they change with a small step that way. "
-                "(None: no gradient arrives.) Check first: is something detached, or changed in "
-                "place?"
-            )
-            what = f"the gradient of {name}, along a direction,"
-            close, by = {"rtol": 1e-5, "atol": 1e-6}, "by small steps that way"
-            assert_close(one, slope, message, name=what, against=by, **close)
-            moves = name == "W_k.bias" or abs(slope) > 1e-6  # a bias of all keys changes no weight
-            message = f"A small change of {name} should change the results ({where})."
-            assert_equal(bool(moves), True, message)
-with (
-    check("12 features do not fill 5 heads", points=0.25, side=True),
-    assert_raises(ValueError, "MultiHeadAttention(12, 5) should raise a ValueError."),
+    for given, whole in (([query], [query] * 3), ([query, key], [query, key, key])):
+        wanted = dict(zip(both, attend(numbers, *whole)))
+        assert_results(attend(numbers, *given), wanted, f"{len(given)} of three texts given.", against="with all three")
+        made = np.ptp(np.asarray(wanted["output"])) > 1e-3 and not np.array_equal(wanted["output"], query)
+        assert_equal(bool(made), True, "The output is no constant, and is not query.")
+rows = torch.tensor([[[T, N, T, T, N]], [[N, T, T, N, T]], [[T, T, N, N, T]]])
+for title, points, mask, with_heads in (
+    ("one mask for all texts and heads", 0.5, rows[0].expand(4, 5), rows[0]),
+    ("a mask for each text", 0.75, rows, rows[:, None]),
+    ("a mask for each head", 0.75, rows[None], rows[None]),
+    ("a query that may attend to nothing", 0.5, torch.tensor([[T], [T], [N], [T]]), torch.tensor([[T], [T], [N], [T]])),
 ):
-    make(12, 5)
+    with check(f"{title}: from your weights without a mask", points=points):
+        shares = attend(numbers, *texts)[1] * with_heads
+        wanted = torch.where(with_heads.any(-1, keepdim=True), shares / shares.sum(-1, keepdim=True), 0.0)
+        output, weights = attend(numbers, *texts, mask)
+        message = f"A mask {tuple(mask.shape)}: weights of 0 where it is False, the rest of a row shares 1."
+        assert_close(weights, wanted, message, name="weights", against="from your weights without a mask")
+        message = "Query 2 may attend to nothing: its output is the bias of W_o."
+        if "nothing" in title:
+            assert_close(output[:, 2], numbers["W_o.bias"].expand(3, 12), message, name="its output")
+with check("12 features do not fill 5 heads", points=0.25, side=True):
+    assert_refused(sizes_of_parts, {"MultiHeadAttention(12, 5)": (12, 5)})
 checks_passed("MultiHeadAttention")
 
-
-# %% check="MultiHeadAttention_parts" points=0.5
-# Hidden checks of MultiHeadAttention: the four nn.Linear and their shapes.
+# %% check="MultiHeadAttention_parts" points=0.75 card=["each `nn.Linear(d_model, d_model)` with bias", "a `ValueError` if `d_model` is not a multiple of `num_heads`"]
+# Hidden checks of MultiHeadAttention: the four nn.Linear and their shapes; what does not divide.
 ### BEGIN HIDDEN TESTS
 @probe
-def describe(d_model, num_heads):
+def shapes_of_parameters(d_model, num_heads):
     layer = MultiHeadAttention(d_model, num_heads)
-    described = {}
-    for name in ("W_q", "W_k", "W_v", "W_o"):
-        part = getattr(layer, name)
-        kinds = [one.__name__ for one in type(part).__mro__]
-        bias = None if part.bias is None else list(part.bias.shape)
-        described[name] = kinds, list(part.weight.shape), bias
-    return described, [name for name, _ in layer.named_parameters()]
+    kinds = [isinstance(getattr(layer, f"W_{one}"), nn.Linear) for one in "qkvo"]
+    return kinds, {name: tuple(value.shape) for name, value in layer.named_parameters()}
 
 
-for d_model, num_heads in ((12, 3), (8, 8), (6, 1)):
-    described, names = describe(d_model, num_heads)
-    for name in ("W_q", "W_k", "W_v", "W_o"):
-        kinds, weight, bias = described[name]
-        message = f"{name} should be nn.Linear({d_model}, {d_model}), with a bias."
-        assert_equal("Linear" in kinds, True, message)
-        assert_equal(weight, [d_model, d_model], message, name=f"the shape of {name}.weight")
-        assert_equal(bias, [d_model], message, name=f"the shape of {name}.bias")
-        for what in ("weight", "bias"):
+with check("four parts of their own", points=0.5):
+    for d_model, num_heads in ((12, 3), (8, 8), (7, 1), (9, 3)):
+        kinds, found = shapes_of_parameters(d_model, num_heads)
+        message = f"MultiHeadAttention({d_model}, {num_heads}): four nn.Linear({d_model}, {d_model}), with a bias."
+        assert_equal(kinds, [True] * 4, message, name="W_q, W_k, W_v, W_o are nn.Linear")
+        expected = {f"W_{one}.weight": (d_model, d_model) for one in "qkvo"}
+        expected |= {f"W_{one}.bias": (d_model,) for one in "qkvo"}
+        message += " Check first: do two parts share a parameter?"
+        assert_equal({name: found.get(name) for name in expected}, expected, message, name="the shapes")
+with check("what does not divide is refused", points=0.25, side=True):
+    for sizes in ((12, 5), (7, 2), (4, 8), (10, 3)):
+        assert_refused(shapes_of_parameters, {f"MultiHeadAttention{sizes}": sizes})
+checks_passed("MultiHeadAttention")
+### END HIDDEN TESTS
+
+# %% check="MultiHeadAttention_batches" points=2 card=["`query (..., n_q, d_model)`; `key`, `value` `(..., n_k, d_model)`, with the same leading axes", "Head `h` works on features `h * d_head` to `(h + 1) * d_head - 1` of the projections", "`key` defaults to `query`, `value` to `key`"]
+# Hidden checks of MultiHeadAttention: any number of leading axes and of heads; what is left out.
+### BEGIN HIDDEN TESTS
+@probe
+def attend(num_heads, numbers, *given, **named):
+    torch.manual_seed(0)
+    layer = MultiHeadAttention(12, num_heads)
+    with torch.no_grad():
+        for name, number in layer.named_parameters():
+            number.copy_(numbers.get(name, number))
+        return layer(*given, **named)
+
+
+def by_formula(num_heads, *texts):
+    W, b = ([numbers[f"W_{one}.{kind}"] for one in "qkvo"] for kind in ("weight", "bias"))
+    Q, K, V = (torch.stack(F.linear(x, *pair).chunk(num_heads, -1), -3) for x, *pair in zip(texts, W, b))
+    weights = torch.softmax(Q @ K.mT / Q.shape[-1] ** 0.5, -1)
+    return F.linear(torch.cat((weights @ V).unbind(-3), -1), W[3], b[3]), weights
+
+
+def with_heads(num_heads, *texts):
+    return attend(num_heads, numbers, *texts)
+
+
+def drawn(*lead, n_q=4, n_k=5):
+    return [torch.tensor(rng.normal(size=(*lead, n, 12))).float() for n in (n_q, n_k, n_k)]
+
+
+rng, both = check_rng(), ("output", "weights")
+numbers = {f"W_{one}.weight": torch.tensor(0.4 * rng.normal(size=(12, 12))).float() for one in "qkvo"}
+numbers |= {f"W_{one}.bias": torch.tensor(rng.normal(size=12)).float() for one in "qkvo"}
+with check("one leading axis, several numbers of heads: by the formula", points=0.5):
+    cases = {f"Six texts, heads: {heads}": (heads, *drawn(6)) for heads in (3, 1, 4, 12)}
+    cases |= {f"Two texts, n_q = {n}, n_k = {m}": (3, *drawn(2, n_q=n, n_k=m)) for n, m in ((1, 5), (4, 1))}
+    message = "output and weights are those of the formula."
+    assert_as_reference(with_heads, by_formula, cases, message, names=both)
+with check("one leading axis: each text as alone", points=0.25):
+    assert_each_alone(partial(attend, 3, numbers), [drawn(6), drawn(1)], names=both)
+with check("several leading axes: each text as alone", points=0.5):
+    assert_each_alone(partial(attend, 3, numbers), [drawn(2, 3), drawn(2, 1, 3)], names=both)
+with check("no leading axis: by the formula", points=0.25):
+    assert_as_reference(with_heads, by_formula, {"One text": (3, *drawn())}, message, names=both)
+with check("what is left out: as with all given", points=0.5):
+    query, key, value = drawn(2)
+    square = torch.tensor(rng.random((4, 4)) < 0.5) | torch.eye(4).bool()
+    for named, whole in (
+        ({}, (query, query, query)),
+        ({"key": key}, (query, key, key)),
+        ({"value": -query}, (query, query, -query)),
+        ({"mask": square}, (query, query, query, square)),
+    ):
+        wanted = attend(3, numbers, *whole)
+        differ = bool((attend(3, numbers, query, query, 2 - query)[0] - wanted[0]).abs().max() > 1e-3)
+        assert_equal(differ, True, "Other values give another output, without NaN.")
+        message = f"Called with query{''.join(', ' + one for one in named)}: as in a call with all of them."
+        found = attend(3, numbers, query, **named)
+        assert_results(found, dict(zip(both, wanted)), message, against="with all given")
+checks_passed("MultiHeadAttention")
+### END HIDDEN TESTS
+
+# %% check="MultiHeadAttention_masks" points=3.5 card=["It has a head axis exactly when it has **more axes than `query`**. Otherwise it serves every head", "A mask with one axis simply broadcasts"]
+# Hidden checks of MultiHeadAttention: masks without and with a head axis.
+### BEGIN HIDDEN TESTS
+@probe
+def attend(num_heads, numbers, *given):
+    torch.manual_seed(0)
+    layer = MultiHeadAttention(12, num_heads)
+    with torch.no_grad():
+        for name, number in layer.named_parameters():
+            number.copy_(numbers.get(name, number))
+        return layer(*given)
+
+
+def output_of(weights, value):  # what these weights make of the values
+    V = torch.stack(F.linear(value, numbers["W_v.weight"], numbers["W_v.bias"]).chunk(weights.shape[-3], -1), -3)
+    return F.linear(torch.cat((weights @ V).unbind(-3), -1), numbers["W_o.weight"], numbers["W_o.bias"])
+
+
+rng = check_rng()
+numbers = {f"W_{one}.weight": torch.tensor(0.4 * rng.normal(size=(12, 12))).float() for one in "qkvo"}
+numbers |= {f"W_{one}.bias": torch.tensor(rng.normal(size=12)).float() for one in "qkvo"}
+made_of_them = []
+for title, points, cases in (  # leading axes, shape of the mask; 3 heads, n_q = 4, n_k = 5
+    ("one mask (n_q, n_k) for all texts and heads", 0.5, [((6,), (4, 5)), ((4,), (4, 5))]),
+    ("a mask for each text", 0.5, [((6,), (6, 4, 5)), ((3,), (3, 4, 5)), ((6,), (6, 1, 5)), ((6,), (1, 4, 5))]),
+    ("a mask (n_k,)", 0.25, [((6,), (5,))]),
+    ("no leading axis: one mask for all heads", 0.25, [((), (4, 5)), ((), (1, 5)), ((), (5,))]),
+    ("two leading axes: masks without a head axis", 0.25, [((2, 3), (4, 5)), ((2, 3), (3, 4, 5)), ((2, 3), (2, 1, 1, 5))]),
+    ("a mask for each text and head", 0.75, [((6,), (6, 3, 4, 5)), ((3,), (1, 3, 1, 5)), ((6,), (6, 1, 1, 5))]),
+    ("no leading axis: a mask for each head", 0.25, [((), (3, 4, 5)), ((), (3, 1, 5))]),
+    ("two leading axes: a mask for each head", 0.25, [((2, 3), (2, 3, 3, 4, 5)), ((2, 3), (1, 1, 3, 4, 5))]),
+):
+    with check(f"{title}: weights from yours without a mask", points=points):
+        for lead, shape in cases:
+            query, key = (torch.tensor(rng.normal(size=(*lead, n, 12))).float() for n in (4, 5))
+            mask = torch.tensor(rng.random(shape) < 0.5)
+            mask[..., 1], mask[..., 3] = True, False
+            has_heads = len(shape) > query.ndim or len(shape) == 1
+            shares = attend(3, numbers, query, key)[1] * (mask if has_heads else mask.unsqueeze(-3))
+            output, weights = attend(3, numbers, query, key, None, mask)
             message = (
-                f"named_parameters() of the layer should tell of {name}.{what}, a parameter of its "
-                "own. Check first: do two parts share one?"
+                f"query {tuple(query.shape)}, a mask {shape}: 0 where it is False, the rest of a row shares 1. "
+                "Check first: where is an axis inserted in the mask, and when?"
             )
-            assert_equal(f"{name}.{what}" in names, True, message)
-### END HIDDEN TESTS
-
-
-# %% check="MultiHeadAttention_batches" points=1.5
-# Hidden checks of MultiHeadAttention: any number of leading axes; many sizes; several numbers of heads.
-### BEGIN HIDDEN TESTS
-@probe
-def attend_all(seed, layers, cases, hides_nothing):
-    """Both results for each case, which has a new layer; up to one that raises, if not the first."""
-    torch.manual_seed(seed)
-    start, found = torch.get_rng_state(), []
-    with torch.no_grad():
-        for number, *texts in cases:
-            num_heads, parts = layers[number]
-            try:
-                torch.set_rng_state(start)
-                layer = MultiHeadAttention(texts[0].shape[-1], num_heads)
-                for name, (weight, bias) in parts.items():
-                    getattr(layer, name).weight.copy_(weight)
-                    if getattr(layer, name).bias is not None:  # "four parts" asks for it
-                        getattr(layer, name).bias.copy_(bias)
-                torch.set_rng_state(start)
-                everything = torch.ones(texts[0].shape[-2], texts[1].shape[-2]).bool()
-                masks = [everything] if hides_nothing else []
-                found.append(layer(*(x.float() for x in texts), *masks))
-            except Exception:
-                if not found:
-                    raise
-                break
-    return found
-
-
-def attend(layers, cases, hides_nothing=True):
-    """One pair of results after another. What raised in a list is called again, by itself."""
-    found = attend_all(seed, layers, cases, hides_nothing)
-    for place, case in enumerate(cases):
-        again = place >= len(found)
-        yield attend_all(seed, layers, [case], hides_nothing)[0] if again else found[place]
-
-
-def by_torch(parts, num_heads, query, key, value):
-    given = (("W_q", query), ("W_k", key), ("W_v", value))
-    Q, K, V = (torch.stack(F.linear(x, *parts[p]).chunk(num_heads, -1), -3) for p, x in given)
-    V = torch.cat([V, torch.eye(V.shape[-2], dtype=V.dtype).expand(*V.shape[:-1], -1)], -1)
-    lead = torch.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
-    Q, K, V = (x.expand(*lead, *x.shape[-2:]) for x in (Q, K, V))
-    both = F.scaled_dot_product_attention(Q, K, V)
-    heads, weights = both[..., : Q.shape[-1]], both[..., Q.shape[-1] :]
-    return F.linear(torch.cat(heads.unbind(-3), -1), *parts["W_o"]), weights
-
-
-rng = check_rng()
-seed = int(rng.integers(2**31))
-cases = [
-    ((), (), (), 3),
-    ((6,), (6,), (6,), 3),
-    ((1,), (1,), (1,), 4),
-    ((2, 3), (2, 3), (2, 3), 2),
-    ((5,), (5,), (5,), 1),
-    ((5,), (5,), (5,), 12),
-]
-drawn = []
-for lead_q, lead_k, lead_v, num_heads in cases:
-    parts = {
-        name: (torch.tensor(0.4 * rng.normal(size=(12, 12))), torch.tensor(rng.normal(size=12)))
-        for name in ("W_q", "W_k", "W_v", "W_o")
-    }
-    query = torch.tensor(rng.normal(size=(*lead_q, 4, 12)))
-    key = torch.tensor(rng.normal(size=(*lead_k, 5, 12)))
-    value = torch.tensor(rng.normal(size=(*lead_v, 5, 12)))
-    drawn.append((lead_q, num_heads, parts, (query, key, value)))
-for n_q, n_k in ((1, 5), (4, 1), (1, 1)):  # one query, one key, and both
-    query, key, value = (torch.tensor(rng.normal(size=(2, n, 12))) for n in (n_q, n_k, n_k))
-    drawn.append(((2,), 3, parts, (query, key, value)))
-for lead, n_q, n_k, d_model, num_heads in (
-    ((1, 1), 4, 5, 12, 3),
-    ((2, 1, 3), 4, 5, 12, 3),
-    ((4,), 4, 4, 4, 4),  # all lengths are equal
-    ((3,), 2, 5, 1, 1),
-    ((2,), 3, 2, 15, 5),
-    ((1,), 2, 300, 6, 2),
-):
-    shapes = (d_model, d_model), (d_model,)
-    parts = {
-        name: tuple(torch.tensor(0.4 * rng.normal(size=shape)) for shape in shapes)
-        for name in ("W_q", "W_k", "W_v", "W_o")
-    }
-    texts = [torch.tensor(rng.normal(size=(*lead, n, d_model))) for n in (n_q, n_k, n_k)]
-    drawn.append((lead, num_heads, parts, texts))
-more = []  # for torch alone
-for lead, n_q, n_k, d_model, num_heads in (
-    ((2,), 70, 5, 6, 3),
-    ((2,), 3, 65, 70, 5),
-    ((), 4, 33, 33, 1),
-    ((1,), 130, 130, 2, 1),
-    ((2,), 2, 3, 2, 2),
-    ((3,), 5, 3, 130, 2),
-    ((5,), 5, 5, 15, 5),
-):
-    shapes = (d_model, d_model), (d_model,)
-    parts = {
-        name: tuple(torch.tensor(rng.normal(size=shape) / d_model**0.5) for shape in shapes)
-        for name in ("W_q", "W_k", "W_v", "W_o")
-    }
-    texts = [torch.tensor(rng.normal(size=(*lead, n, d_model))) for n in (n_q, n_k, n_k)]
-    more.append((lead, num_heads, parts, texts))
-shapes = (12, 12), (12,)
-parts = {
-    name: tuple(torch.tensor(rng.normal(size=shape) / 4) for shape in shapes)
-    for name in ("W_q", "W_k", "W_v", "W_o")
-}
-plain = [torch.tensor(rng.normal(size=(2, n, 12))) for n in (4, 5, 5)]
-for change in (
-    lambda x: x.index_fill(1, torch.tensor([1]), 0.0),  # word 1 is 0
-    lambda x: x[:, [0, 1, 1, *range(3, x.shape[1])]],  # words 1 and 2 are equal
-    lambda x: x[:, [0] * x.shape[1]],  # all words of a text are equal
-    lambda x: x.abs() + 0.1,
-    lambda x: -x.abs() - 0.1,
-    lambda x: 0 * x,
-):
-    more.append(((2,), 3, parts, [change(x) for x in plain]))
-said = "any number of leading axes, of queries and of keys is allowed, also one."
-apart = "in a batch of one"
-given_alone = "Each text should come out as your layer gives it alone."
-layers = [(num_heads, parts) for _, num_heads, parts, _ in drawn + more]
-together = [(number, *texts) for number, (*_, texts) in enumerate(drawn + more)]
-
-
-def each_as_alone(with_one_axis):
-    """Each text as in a batch of one, by your own layer, called with a mask that hides nothing."""
-    chosen = [number for number, (lead, *_) in enumerate(drawn) if (len(lead) == 1) == with_one_axis]
-    calls = []
-    for number in chosen:
-        lead, *_, texts = drawn[number]
-        calls += [(number, *(x[place][None] for x in texts)) for place in np.ndindex(*lead)]
-        calls.append(together[number])
-    of_your_layer = attend(layers, calls)
-    for number in chosen:
-        lead, num_heads, _, texts = drawn[number]
-        alone = {place: next(of_your_layer) for place in np.ndindex(*lead)}
-        output, weights = next(of_your_layer)
-        message = "For random texts the output is finite, and not the same number everywhere."
-        found = [one[0].flatten() for one in alone.values()]
-        assert_equal(bool(torch.cat(found).std() > 1e-6), True, message)
-        message = (
-            f"query of shape {tuple(texts[0].shape)}, key and value of shape "
-            f"{tuple(texts[1].shape)}, {num_heads} heads: {said} {given_alone}"
-        )
-        for place, (one, its_weights) in alone.items():
-            assert_close(weights[place], its_weights[0], message, name="weights", against=apart)
-            assert_close(output[place], one[0], message, name="output", against=apart)
-        shape = tuple(texts[0].shape)
-        assert_equal(tuple(output.shape), shape, message, name="the shape of the output")
-
-
-def as_torch(numbers, hides_nothing):
-    of_your_layer = attend(layers, [together[number] for number in numbers], hides_nothing)
-    for number in numbers:
-        num_heads, parts = layers[number]
-        texts = together[number][1:]
-        output, weights = next(of_your_layer)
-        expected, expected_weights = by_torch(parts, num_heads, *texts)
-        mask = "a mask that hides nothing" if hides_nothing else "no mask"
-        message = (
-            f"query of shape {tuple(texts[0].shape)}, key and value of shape "
-            f"{tuple(texts[1].shape)}, {num_heads} heads, {mask}: {said} The results should be torch's."
-        )
-        close = {"rtol": 1e-4, "atol": 1e-4 * max(1.0, float(expected.abs().max()))}
-        assert_close(weights, expected_weights, message, name="weights", rtol=1e-4, atol=1e-4)
-        assert_close(output, expected, message, name="output", **close)
-
-
-one_axis = [number for number, *texts in together if texts[0].ndim == 3]
-with check("one leading axis: each text as alone", points=0.5):
-    each_as_alone(True)
-with check("one leading axis: as torch", points=0.5):
-    as_torch(one_axis, True)
-with check("no leading axis, or several: each as in a batch of one", points=0.25):
-    each_as_alone(False)
-with check("no mask, any number of leading axes: as torch", points=0.25):
-    as_torch([number for number, *_ in together if number not in one_axis][:4] + one_axis[:4], False)
+            against = "from your weights without a mask"
+            assert_close(weights, shares / shares.sum(-1, keepdim=True), message, name="weights", against=against)
+            made_of_them.append((output, weights, key, message))
+with check("outputs made of the masked weights", points=0.5):
+    assert_equal(bool(made_of_them), True, "With no mask are the weights what they should be.")
+    for output, weights, key, message in made_of_them:
+        said = f"{message} The output is made of these weights."
+        assert_close(output, output_of(weights, key), said, name="output", against="from your weights")
 checks_passed("MultiHeadAttention")
 ### END HIDDEN TESTS
 
-
-# %% check="MultiHeadAttention_defaults" points=0.5
-# Hidden checks of MultiHeadAttention: what key and value are when they are left out.
-### BEGIN HIDDEN TESTS
-@probe
-def attend(seed, parts, given, by_place=False):
-    torch.manual_seed(seed)
-    layer = MultiHeadAttention(12, 3)
-    with torch.no_grad():
-        for name, (weight, bias) in parts.items():
-            getattr(layer, name).weight.copy_(weight)
-            if getattr(layer, name).bias is not None:  # "four parts" asks for it
-                getattr(layer, name).bias.copy_(bias)
-        torch.manual_seed(seed)
-        given = {name: x if name == "mask" else x.float() for name, x in given.items()}
-        if by_place:
-            names = ("query", "key", "value", "mask")
-            return layer(*(given[name] for name in names if name in given))
-        return layer(**given)
-
-
-rng = check_rng()
-seed = int(rng.integers(2**31))
-parts = {
-    name: (torch.tensor(0.4 * rng.normal(size=(12, 12))), torch.tensor(rng.normal(size=12)))
-    for name in ("W_q", "W_k", "W_v", "W_o")
-}
-query, key, value, other = (torch.tensor(rng.normal(size=(2, n, 12))) for n in (4, 5, 5, 4))
-cases = [
-    ({"query": query}, (query, query, query)),
-    ({"query": query, "key": key}, (query, key, key)),
-    ({"query": query, "key": other}, (query, other, other)),
-    ({"query": query, "value": other}, (query, query, other)),
-    ({"query": query, "key": key, "value": value}, (query, key, value)),
-]
-by_name = "with all three given"
-for given, (q, k, v) in cases:
-    message = (
-        f"Called with {', '.join(given)}: key should default to query, and value to key (not to "
-        "query), so that all comes out as in a call of your layer with all three."
-    )
-    output, weights = attend(seed, parts, given)
-    same, its_weights = attend(seed, parts, {"query": q, "key": k, "value": v}, True)
-    assert_close(output, same, message, name="output", against=by_name)
-    assert_close(weights, its_weights, message, name="weights", against=by_name)
-    other, _ = attend(seed, parts, {"query": q, "key": k, "value": -v})
-    message = "With -value in place of value the output should be another one, without NaN."
-    assert_equal(bool((other - same).abs().max() > 1e-3), True, message)
-square = torch.tensor([[True, False, True, True], [False, True, False, True]] * 2)
-square[3] = torch.tensor([True, True, False, False])
-wide = torch.tensor(rng.random((4, 5)) < 0.6)
-wide[:, 2] = True
-cases = [
-    ({"query": query, "mask": square}, (query, query, query)),
-    ({"query": query, "key": key, "mask": wide}, (query, key, key)),
-]
-by_name = "with all four given"
-for given, (q, k, v) in cases:
-    message = (
-        f"Called with {', '.join(given)}, a mask of shape {tuple(given['mask'].shape)}: key should "
-        "default to query, value to key, and the mask should count, so that all comes out as in a "
-        "call of your layer with all four."
-    )
-    output, weights = attend(seed, parts, given)
-    whole = {"query": q, "key": k, "value": v, "mask": given["mask"]}
-    same, its_weights = attend(seed, parts, whole, True)
-    assert_close(output, same, message, name="output", against=by_name)
-    assert_close(weights, its_weights, message, name="weights", against=by_name)
-### END HIDDEN TESTS
-
-
-# %% check="MultiHeadAttention_masks" points=2
-# Hidden checks of MultiHeadAttention: masks without a head axis serve every head.
-### BEGIN HIDDEN TESTS
-@probe
-def attend_masked(seed, layers, cases):
-    """Both results for each case, which has a new layer; up to one that raises, if not the first."""
-    torch.manual_seed(seed)
-    start, found = torch.get_rng_state(), []
-    with torch.no_grad():
-        for number, query, key, mask in cases:
-            num_heads, parts = layers[number]
-            try:
-                torch.set_rng_state(start)
-                layer = MultiHeadAttention(query.shape[-1], num_heads)
-                for name, (weight, bias) in parts.items():
-                    getattr(layer, name).weight.copy_(weight)
-                    if getattr(layer, name).bias is not None:  # "four parts" asks for it
-                        getattr(layer, name).bias.copy_(bias)
-                torch.set_rng_state(start)
-                found.append(layer(query.float(), key.float(), None, mask))
-            except Exception:
-                if not found:
-                    raise
-                break
-    return found
-
-
-def attend(layers, cases):
-    """One pair of results after another. What raised in a list is called again, by itself."""
-    found = attend_masked(seed, layers, cases)
-    for place, case in enumerate(cases):
-        yield found[place] if place < len(found) else attend_masked(seed, layers, [case])[0]
-
-
-@probe
-def attend_or_error(seed, parts, num_heads, query, key, mask):
-    """What is raised, the output and the weights."""
-    torch.manual_seed(seed)
-    layer = MultiHeadAttention(query.shape[-1], num_heads)
-    with torch.no_grad():
-        for name, (weight, bias) in parts.items():
-            getattr(layer, name).weight.copy_(weight)
-            if getattr(layer, name).bias is not None:  # "four parts" asks for it
-                getattr(layer, name).bias.copy_(bias)
-        try:
-            return "nothing", *layer(query.float(), key.float(), None, mask)
-        except NotImplementedError:
-            raise
-        except (RuntimeError, ValueError, IndexError, TypeError) as error:
-            return type(error).__name__, query, query
-
-
-def by_torch(parts, num_heads, query, key, mask):
-    given = (("W_q", query), ("W_k", key), ("W_v", key))
-    Q, K, V = (torch.stack(F.linear(x, *parts[p]).chunk(num_heads, -1), -3) for p, x in given)
-    V = torch.cat([V, torch.eye(V.shape[-2], dtype=V.dtype).expand(*V.shape[:-1], -1)], -1)
-    lead = torch.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
-    Q, K, V = (x.expand(*lead, *x.shape[-2:]) for x in (Q, K, V))
-    mask = mask.expand(*lead, Q.shape[-2], K.shape[-2])
-    both = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)
-    heads, weights = both[..., : Q.shape[-1]], both[..., Q.shape[-1] :]
-    return F.linear(torch.cat(heads.unbind(-3), -1), *parts["W_o"]), weights
-
-
-close = {"rtol": 1e-4, "atol": 1e-4}
-rng = check_rng()
-seed = int(rng.integers(2**31))
-cases = [  # leading axes of query and of key, number of heads, shape of the mask
-    ((), (), 3, (5,)),
-    ((), (), 3, (4, 5)),
-    ((), (), 3, (1, 5)),
-    ((6,), (6,), 3, (5,)),
-    ((6,), (6,), 3, (4, 5)),
-    ((6,), (6,), 3, (6, 4, 5)),
-    ((6,), (6,), 3, (6, 1, 5)),
-    ((6,), (6,), 3, (1, 4, 5)),
-    ((3,), (3,), 3, (3, 4, 5)),  # as many texts as heads: a mask for each text all the same
-    ((4,), (4,), 2, (4, 5)),  # as many texts as queries
-    ((2, 3), (2, 3), 3, (5,)),
-    ((2, 3), (2, 3), 3, (4, 5)),
-    ((2, 3), (2, 3), 3, (3, 4, 5)),
-    ((2, 3), (2, 3), 3, (2, 3, 4, 5)),
-    ((2, 3), (2, 3), 4, (2, 3, 1, 5)),
-    ((2, 3), (2, 3), 4, (2, 1, 1, 5)),
-]
-drawn = []
-for lead_q, lead_k, num_heads, shape in cases:
-    parts = {
-        name: (torch.tensor(0.4 * rng.normal(size=(12, 12))), torch.tensor(rng.normal(size=12)))
-        for name in ("W_q", "W_k", "W_v", "W_o")
-    }
-    query = torch.tensor(rng.normal(size=(*lead_q, 4, 12)))
-    key = torch.tensor(rng.normal(size=(*lead_k, 5, 12)))
-    mask = torch.tensor(rng.random(shape) < 0.5)
-    mask[..., 1], mask[..., 3] = True, False
-    message = (
-        f"query of shape {tuple(query.shape)}, {num_heads} heads, mask of shape {shape}: this mask "
-        "has no head axis and serves every head. {} Check first: where is a new axis inserted in "
-        "the mask, and when?"
-    )
-    drawn.append((parts, num_heads, query, key, mask, message))
-cases = [  # equal lengths, and more leading axes; n_q = n_k = 4
-    ((4,), 4, (4,)),
-    ((4,), 4, (4, 4)),
-    ((4,), 4, (4, 4, 4)),
-    ((4,), 4, (4, 1, 4)),
-    ((4,), 4, (1, 4, 4)),
-    ((1,), 4, (1, 4, 4)),
-    ((2, 1, 3), 3, (4, 4)),
-    ((2, 1, 3), 3, (3, 4, 4)),
-    ((2, 1, 3), 3, (2, 1, 1, 1, 4)),
-]
-for lead, num_heads, shape in cases:
-    parts = {
-        name: (torch.tensor(0.4 * rng.normal(size=(12, 12))), torch.tensor(rng.normal(size=12)))
-        for name in ("W_q", "W_k", "W_v", "W_o")
-    }
-    query, key = (torch.tensor(rng.normal(size=(*lead, 4, 12))) for _ in range(2))
-    mask = torch.tensor(rng.random(shape) < 0.5)
-    mask[..., 1], mask[..., 3] = True, False
-    message = (
-        f"query and key of shape {tuple(query.shape)}, {num_heads} heads, mask of shape {shape}: "
-        "this mask has no more axes than query, so it has no head axis, whichever lengths are "
-        "equal, and serves every head. {}"
-    )
-    drawn.append((parts, num_heads, query, key, mask, message))
-for lead, num_heads, shape in (((), 1, (4, 5)), ((3,), 3, (5,)), ((2,), 6, (2, 4, 5))):
-    query, key = (torch.tensor(rng.normal(size=(*lead, n, 12))) for n in (4, 5))
-    message = (
-        f"query of shape {tuple(query.shape)}, {num_heads} heads, mask of shape {shape}, True "
-        "everywhere: nothing is hidden. {}"
-    )
-    everything = torch.ones(shape, dtype=torch.bool)
-    drawn.append((parts, num_heads, query, key, everything, message))
-long = []  # many queries, for torch alone
-for lead, n_q, num_heads, shape in (((2,), 130, 3, (1, 5)), ((2,), 300, 2, (5,))):
-    query, key = (torch.tensor(rng.normal(size=(*lead, n, 12))) for n in (n_q, 5))
-    mask = torch.tensor(rng.random(shape) < 0.5)
-    mask[..., 1], mask[..., 3] = True, False
-    long.append((parts, num_heads, query, key, mask))
-layers = [(num_heads, parts) for parts, num_heads, *_ in drawn]
-together = [(number, *given) for number, (_, _, *given, _) in enumerate(drawn)]
-
-
-def each_as_alone(chosen):
-    """Each text as in a batch of one with its own mask (n_q, n_k), by your own layer."""
-    calls = []
-    for number in chosen:
-        _, _, query, key, mask, _ = drawn[number]
-        whole = mask.expand(*query.shape[:-2], 4, key.shape[-2])
-        calls.append(together[number])
-        for place in np.ndindex(*query.shape[:-2]):
-            calls.append((number, query[place][None], key[place][None], whole[place]))
-    of_your_layer = attend(layers, calls)
-    for number in chosen:
-        *_, query, key, mask, about = drawn[number]
-        message = about.format("Each text should come out as in a batch of one with its own mask.")
-        lead = query.shape[:-2]
-        whole = mask.expand(*lead, 4, key.shape[-2])
-        output, weights = next(of_your_layer)
-        for place in np.ndindex(*lead):
-            one = [x[0] for x in next(of_your_layer)]
-            apart = "for this text alone"
-            assert_close(weights[place], one[1], message, name="weights", against=apart)
-            assert_close(output[place], one[0], message, name="output", against=apart)
-            zero = "One text, mask (n_q, n_k): a key with False has the weight 0 in every head."
-            assert_equal(bool((one[1][:, ~whole[place]] == 0).all()), True, zero)
-            seen = bool((one[1].sum(dim=-1) > 0.5).all() and one[0].std() > 1e-3)
-            some = (
-                "One text, mask (n_q, n_k), each query may attend to some key: its weights sum to "
-                "1 in every head, and the output is not the same number everywhere."
-            )
-            assert_equal(seen, True, some)
-
-
-one_axis = [number for number, (_, _, query, *_) in enumerate(drawn) if query.ndim == 3]
-of_texts = [number for number in one_axis if drawn[number][4].ndim == 3]
-of_all = [number for number in one_axis if number not in of_texts]
-with check("one leading axis, one mask for all texts: each as alone", points=0.5):
-    each_as_alone(of_all)
-with check("one leading axis, a mask of three axes: each as alone", points=0.5):
-    each_as_alone(of_texts)
-with check("no leading axis, or several: each as in a batch of one", points=0.5):
-    each_as_alone([number for number in range(len(drawn)) if number not in one_axis])
-with check("as torch, masks of one and two axes", points=0.5):
-    of_your_layer = attend(layers, [together[number] for number in of_all])
-    for number in of_all:
-        parts, num_heads, query, key, mask, about = drawn[number]
-        message = about.format("The results should be torch's.")
-        with_heads = mask if mask.ndim < 2 else mask.unsqueeze(-3)
-        expected, expected_weights = by_torch(parts, num_heads, query, key, with_heads)
-        output, weights = next(of_your_layer)
-        assert_close(weights, expected_weights, message, name="weights", **close)
-        assert_close(output, expected, message, name="output", **close)
-    for parts, num_heads, query, key, mask in long:
-        raised, output, weights = attend_or_error(seed, parts, num_heads, query, key, mask)
-        message = (
-            f"query of shape {tuple(query.shape)}, {num_heads} heads, mask of shape "
-            f"{tuple(mask.shape)}: this mask serves every head and every query, however many there "
-            f"are. The results should be torch's. What your layer raises: {raised}."
-        )
-        assert_equal(raised, "nothing", message, name="what is raised")
-        expected, expected_weights = by_torch(parts, num_heads, query, key, mask)
-        assert_close(weights, expected_weights, message, name="weights", **close)
-        assert_close(output, expected, message, name="output", **close)
-checks_passed("MultiHeadAttention")
-### END HIDDEN TESTS
-
-
-# %% check="MultiHeadAttention_head_masks" points=1.5
-# Hidden checks of MultiHeadAttention: masks with a head axis, which have more axes than query.
-### BEGIN HIDDEN TESTS
-@probe
-def attend(seed, parts, num_heads, query, key, mask):
-    torch.manual_seed(seed)
-    layer = MultiHeadAttention(query.shape[-1], num_heads)
-    with torch.no_grad():
-        for name, (weight, bias) in parts.items():
-            getattr(layer, name).weight.copy_(weight)
-            if getattr(layer, name).bias is not None:  # "four parts" asks for it
-                getattr(layer, name).bias.copy_(bias)
-        torch.manual_seed(seed)
-        return layer(query.float(), key.float(), None, mask)
-
-
-def by_torch(parts, num_heads, query, key, mask):
-    given = (("W_q", query), ("W_k", key), ("W_v", key))
-    Q, K, V = (torch.stack(F.linear(x, *parts[p]).chunk(num_heads, -1), -3) for p, x in given)
-    V = torch.cat([V, torch.eye(V.shape[-2], dtype=V.dtype).expand(*V.shape[:-1], -1)], -1)
-    lead = torch.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
-    Q, K, V = (x.expand(*lead, *x.shape[-2:]) for x in (Q, K, V))
-    mask = mask.expand(*lead, Q.shape[-2], K.shape[-2])
-    both = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)
-    heads, weights = both[..., : Q.shape[-1]], both[..., Q.shape[-1] :]
-    return F.linear(torch.cat(heads.unbind(-3), -1), *parts["W_o"]), weights
-
-
-rng = check_rng()
-seed = int(rng.integers(2**31))
-one_axis = [  # leading axes, shape of the mask, number of heads, keys
-    ((6,), (6, 3, 4, 5), 3, 5),
-    ((6,), (6, 1, 1, 5), 3, 5),
-    ((6,), (1, 3, 4, 5), 3, 5),
-    ((3,), (3, 3, 4, 5), 3, 5),
-    ((4,), (4, 4, 4, 4), 4, 4),
-    ((1,), (1, 4, 1, 4), 4, 4),
-]
-others = [
-    ((), (3, 4, 5), 3, 5),
-    ((), (1, 4, 5), 3, 5),
-    ((), (3, 1, 5), 3, 5),
-    ((), (4, 4, 4), 4, 4),
-    ((2, 3), (2, 3, 3, 4, 5), 3, 5),
-    ((2, 3), (1, 1, 3, 4, 5), 3, 5),
-    ((2, 1, 3), (1, 1, 3, 4, 4, 4), 4, 4),
-]
-
-
-def compare(cases):
-    for lead, shape, num_heads, n_k in cases:
-        parts = {
-            name: (torch.tensor(0.4 * rng.normal(size=(12, 12))), torch.tensor(rng.normal(size=12)))
-            for name in ("W_q", "W_k", "W_v", "W_o")
-        }
-        query, key = (torch.tensor(rng.normal(size=(*lead, n, 12))) for n in (4, n_k))
-        mask = torch.tensor(rng.random(shape) < 0.5)
-        mask[..., 1], mask[..., 3] = True, False
-        expected, expected_weights = by_torch(parts, num_heads, query, key, mask)
-        output, weights = attend(seed, parts, num_heads, query, key, mask)
-        message = (
-            f"query of shape {tuple(query.shape)}, {num_heads} heads, mask of shape {shape}: it has "
-            "more axes than query, so its third axis from the end is the head axis, whichever lengths "
-            "are equal, and it is used as it is. The results should be torch's with this mask."
-        )
-        close = {"rtol": 1e-4, "atol": 1e-4}
-        assert_close(weights, expected_weights, message, name="weights", **close)
-        assert_close(output, expected, message, name="output", **close)
-
-
-with check("one leading axis", points=1):
-    compare(one_axis)
-with check("no leading axis, or several", points=0.5):
-    compare(others)
-checks_passed("MultiHeadAttention")
-### END HIDDEN TESTS
-
-
-# %% check="MultiHeadAttention_nothing" points=1.5
+# %% check="MultiHeadAttention_nothing" points=1.5 card="A query that may attend to nothing has weights 0, the bias of `W_o` as output"
 # Hidden checks of MultiHeadAttention: queries that may attend to nothing.
 ### BEGIN HIDDEN TESTS
 @probe
-def attend(seed, parts, query, key, mask):
-    torch.manual_seed(seed)
+def attend(numbers, *given):
+    torch.manual_seed(0)
     layer = MultiHeadAttention(12, 3)
     with torch.no_grad():
-        for name, (weight, bias) in parts.items():
-            getattr(layer, name).weight.copy_(weight)
-            if getattr(layer, name).bias is not None:  # "four parts" asks for it
-                getattr(layer, name).bias.copy_(bias)
-        torch.manual_seed(seed)
-        return layer(query.float(), key.float(), None, mask)
-
-
-def by_torch(parts, query, key, mask):
-    given = (("W_q", query), ("W_k", key), ("W_v", key))
-    Q, K, V = (torch.stack(F.linear(x, *parts[p]).chunk(3, -1), -3) for p, x in given)
-    V = torch.cat([V, torch.eye(5, dtype=V.dtype).expand(*V.shape[:-1], -1)], -1)
-    both = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask.expand(2, 3, 4, 5))
-    return F.linear(torch.cat(both[..., :4].unbind(-3), -1), *parts["W_o"]), both[..., 4:]
+        for name, number in layer.named_parameters():
+            number.copy_(numbers.get(name, number))
+        return layer(*given)
 
 
 rng = check_rng()
-seed = int(rng.integers(2**31))
-parts = {
-    name: (torch.tensor(0.4 * rng.normal(size=(12, 12))), torch.tensor(3 + rng.normal(size=12)))
-    for name in ("W_q", "W_k", "W_v", "W_o")
-}
-query, key = (torch.tensor(rng.normal(size=(2, n, 12))) for n in (4, 5))
-some_queries = torch.tensor(rng.random((4, 5)) < 0.6)
-some_queries[:, 0], some_queries[2] = True, False
-one_text = torch.tensor([[[True, True, False, True, False]], [[False] * 5]])
+numbers = {f"W_{one}.weight": torch.tensor(0.4 * rng.normal(size=(12, 12))).float() for one in "qkvo"}
+numbers |= {f"W_{one}.bias": torch.tensor(3 + rng.normal(size=12)).float() for one in "qkvo"}
+query, key = (torch.tensor(rng.normal(size=(2, n, 12))).float() for n in (4, 5))
+some = torch.tensor(rng.random((4, 5)) < 0.6)
+some[:, 0], some[2] = True, False
 one_head = torch.ones(2, 3, 4, 5, dtype=torch.bool)
 one_head[0, 1, 2] = one_head[1, 0] = False
-by_query = torch.tensor([[True], [False], [True], [False]])
-for_all = some_queries, by_query, torch.zeros(5, dtype=torch.bool)
-close = {"rtol": 1e-4, "atol": 1e-4}
-said = (
-    "A query that may attend to nothing should have weights 0 (no NaN, no even average), and every "
-    "other query some weight above 0, head by head. Where all heads of a query may attend to "
-    "nothing they give 0, so that its output is the bias of W_o. All outputs are finite"
-)
-
-
-def zeros_and_bias(masks):
-    for mask in masks:
-        message = f"{said} (mask of shape {tuple(mask.shape)})."
-        with_heads = mask.unsqueeze(-3) if 2 <= mask.ndim <= 3 else mask
-        output, weights = attend(seed, parts, query, key, mask)
-        some = with_heads.expand(2, 3, 4, 5).any(dim=-1)
-        assert_equal((weights.abs() > 0).any(dim=-1), some, message, name="a weight above 0")
-        blocked = ~some.any(dim=1)  # in every head
-        bias = parts["W_o"][1].expand(int(blocked.sum()), 12)
-        assert_close(output[blocked], bias, message, name="output", **close)
+one_text = some[:2, None, :].clone()
+one_text[1] = False
+two = torch.tensor([[True], [False], [True], [False]])
+for title, points, mask, with_heads in (
+    ("one query of all texts", 0.75, some, some),
+    ("two queries, a mask (n_q, 1)", 0.25, two, two),
+    ("all queries of one text", 0.25, one_text, one_text[:, None]),
+    ("queries of one head", 0.25, one_head, one_head),
+):
+    with check(f"{title}: 0, and the bias as output", points=points):
+        plain = attend(numbers, query, key)[1]
+        assert_equal(bool((plain > 0).all()), True, "Without a mask each weight is above 0.")
+        output, weights = attend(numbers, query, key, None, mask)
+        whole = with_heads.expand(2, 3, 4, 5)
+        message = f"A mask {tuple(mask.shape)}: weights are 0 (no NaN) where it is False, above 0 elsewhere."
+        assert_equal(weights > 0, whole, message, name="'a weight above 0'")
+        blocked = ~whole.any(dim=-1).any(dim=1)  # in every head
+        message = "Where all heads may attend to nothing the output is the bias of W_o; all are finite."
+        bias = numbers["W_o.bias"].expand(int(blocked.sum()), 12)
+        assert_close(output[blocked], bias, message, name="output", rtol=1e-4, atol=1e-4)
         assert_equal(bool(output.isfinite().all()), True, message)
-
-
-def as_torch(masks):
-    for mask in masks:
-        message = (
-            f"A mask of shape {tuple(mask.shape)} that leaves some queries nothing, in some heads "
-            "or in all: weights and output should be torch's, for these queries and for the others."
-        )
-        with_heads = mask.unsqueeze(-3) if 2 <= mask.ndim <= 3 else mask
-        output, weights = attend(seed, parts, query, key, mask)
-        expected, expected_weights = by_torch(parts, query, key, with_heads)
-        assert_close(weights, expected_weights, message, name="weights", **close)
-        assert_close(output, expected, message, name="output", **close)
-
-
-with check("one mask for all: weights 0, and the bias as output", points=0.5):
-    zeros_and_bias(for_all)
-with check("one mask for all: all queries as torch", points=0.5):
-    as_torch(for_all)
-with check("a mask for each text: 0 and the bias; others as torch", points=0.25):
-    zeros_and_bias([one_text])
-    as_torch([one_text])
-with check("a mask for each head: 0; others as torch", points=0.25):
-    zeros_and_bias([one_head])
-    as_torch([one_head])
 checks_passed("MultiHeadAttention")
 ### END HIDDEN TESTS
 
-
-# %% check="MultiHeadAttention_gradients" points=2
+# %% check="MultiHeadAttention_gradients" points=2 card=["Gradients flow through both results, to inputs and parameters", "finite gradients"]
 # Hidden checks of MultiHeadAttention: gradients through output and weights, also where a row of
 # the mask is empty; to the inputs and to all parameters.
 ### BEGIN HIDDEN TESTS
 @probe
-def slopes_of(seed, parts, inputs, mask, of_output, of_weights):
-    torch.manual_seed(seed)
-    layer = MultiHeadAttention(12, 3)
+def attend(mask, *given, learns=False):
+    """Results of a layer with these inputs and numbers; or the gradients of their weighted sum."""
+    torch.manual_seed(0)
+    layer = MultiHeadAttention(12, 3).double()
+    parts = [getattr(layer, f"W_{one}") for one in "qkvo"]
+    own = [part.weight for part in parts] + [part.bias for part in parts if part is not layer.W_k]
     with torch.no_grad():
-        for name, (weight, bias) in parts.items():
-            getattr(layer, name).weight.copy_(weight)
-            if getattr(layer, name).bias is not None:  # "four parts" asks for it
-                getattr(layer, name).bias.copy_(bias)
-    leaves = [x.float().requires_grad_() for x in inputs]
-    torch.manual_seed(seed)
-    output, weights = layer(*leaves, *([] if mask is None else [mask]))
-    ((output * of_output.float()).sum() + (weights * of_weights.float()).sum()).backward()
-    found = [x.grad for x in leaves]
-    for name in parts:
-        found += [getattr(layer, name).weight.grad, getattr(layer, name).bias.grad]
-    return found
-
-
-def gradients_by_torch(parts, inputs, mask, of_output, of_weights):
-    leaves = [x.clone().requires_grad_() for x in inputs]
-    parts = {name: [x.clone().requires_grad_() for x in pair] for name, pair in parts.items()}
-    given = zip(("W_q", "W_k", "W_v"), leaves, strict=True)
-    Q, K, V = (torch.stack(F.linear(x, *parts[p]).chunk(3, -1), -3) for p, x in given)
-    V = torch.cat([V, torch.eye(5, dtype=V.dtype).expand(*V.shape[:-1], -1)], -1)
-    whole = None if mask is None else mask.expand(2, 3, 4, 5)
-    both = F.scaled_dot_product_attention(Q, K, V, attn_mask=whole)
-    output = F.linear(torch.cat(both[..., :4].unbind(-3), -1), *parts["W_o"])
-    ((output * of_output).sum() + (both[..., 4:] * of_weights).sum()).backward()
-    tensors = leaves + [x for pair in parts.values() for x in pair]
-    return [torch.zeros_like(x) if x.grad is None else x.grad for x in tensors]
+        for value, number in zip(own, given[3:]):
+            value.copy_(number)
+    leaves = [x.clone().requires_grad_(learns) for x in given[:3]]
+    results = layer(*leaves, mask)
+    if not learns:
+        return [x.detach() for x in results]
+    total = sum((x * weight).sum() for x, weight in zip(results, given[10:], strict=True))
+    if total.requires_grad:
+        total.backward()
+    return [x.grad for x in (*leaves, *own)]
 
 
 rng = check_rng()
-seed = int(rng.integers(2**31))
-parts = {
-    name: (torch.tensor(0.4 * rng.normal(size=(12, 12))), torch.tensor(rng.normal(size=12)))
-    for name in ("W_q", "W_k", "W_v", "W_o")
-}
-inputs = [torch.tensor(rng.normal(size=(2, n, 12))) for n in (4, 5, 5)]
-A, B = (torch.tensor(rng.normal(size=shape)) for shape in ((2, 4, 12), (2, 3, 4, 5)))
-mask = torch.tensor(rng.random((4, 5)) < 0.6)
-mask[..., 2] = True
-empty = mask.clone()
-empty[1] = False
-names = ["query", "key", "value"]
-names += [f"{part}.{what}" for part in parts for what in ("weight", "bias")]
-
-
-def compare(which, given, out, wei):
-    expected = gradients_by_torch(parts, inputs, given, out, wei)
-    found = slopes_of(seed, parts, inputs, given, out, wei)
-    for name, one, other in zip(names, found, expected, strict=True):
-        if one is None and not other.any():
-            continue  # a parameter that takes no part may have no gradient at all
-        assert_close(
-            one,
-            other,
-            f"The gradient of {name} through {which}, should be that of torch's attention with "
-            "the same numbers, and finite. Check first: is something detached?",
-            name=f"the gradient of {name}",
-            rtol=1e-4,
-            atol=1e-4,
-        )
-
-
-with check("gradients through both results, with a mask", points=0.75):
-    compare("both results, with a mask", mask, A, B)
-with check("gradients through the output, with a mask", points=0.25):
-    compare("the output, with a mask", mask, A, 0 * B)
-with check("gradients through the weights, with a mask", points=0.25):
-    compare("the weights, with a mask", mask, 0 * A, B)
-with check("gradients through both results, with an empty row in the mask", points=0.5):
-    compare("both results, with an empty row in the mask", empty, A, B)
-with check("gradients through both results, without a mask", points=0.25):
-    compare("both results, without a mask", None, A, B)
+given = {name: torch.tensor(rng.normal(size=(2, n, 12))) for name, n in (("query", 4), ("key", 5), ("value", 5))}
+given |= {f"W_{one}.weight": torch.tensor(0.4 * rng.normal(size=(12, 12))) for one in "qkvo"}
+given |= {f"W_{one}.bias": torch.tensor(rng.normal(size=12)) for one in "qvo"}  # that of keys moves nothing
+some = torch.tensor(rng.random((4, 5)) < 0.6)
+some[:, 2] = True
+empty = some & torch.tensor([[True], [False], [True], [True]])
+for title, points, mask in (("with a mask", 1, some), ("without a mask", 0.25, None), ("with an empty row in the mask", 0.75, empty)):
+    with check(f"gradients, {title}: your results' slopes", points=points):
+        message = f"{title.capitalize()}: each gradient is the slope of your results. Check first: is anything detached?"
+        assert_slopes(partial(attend, mask), partial(attend, mask, learns=True), given, message)
 checks_passed("MultiHeadAttention")
 ### END HIDDEN TESTS
 
-
-# %% check="MultiHeadAttention_inputs" points=0.5
+# %% check="MultiHeadAttention_inputs" points=0.5 card=["Arguments are not changed", "the result is at least as precise as the most precise input", "The conventions of lesson 1 hold"]
 # Hidden checks of MultiHeadAttention: arguments unchanged, the same result twice and after other
-# calls, in both modes and in any order in memory, float64 precise.
+# calls, in both modes; float64 precise.
 ### SIDE CONDITION: counts once another check of MultiHeadAttention passes.
 ### BEGIN HIDDEN TESTS
 @probe
-def attend_twice(seed, parts, query, key, value, mask):
-    torch.manual_seed(seed)
-    layer = MultiHeadAttention(12, 3).double()
-    with torch.no_grad():
-        for name, (weight, bias) in parts.items():
-            getattr(layer, name).weight.copy_(weight)
-            if getattr(layer, name).bias is not None:  # "four parts" asks for it
-                getattr(layer, name).bias.copy_(bias)
-        torch.manual_seed(seed)
-        unmasked = layer(query, key, value)
-        first = layer(query, key, value, mask)
-        second = layer(query, key, value, mask)
-        again = layer(query, key, value)
-    return first, second, (query, key, value, mask), (unmasked[0], again[0])
+def arguments_after(query, key, value, mask):
+    torch.manual_seed(0)
+    MultiHeadAttention(12, 3).double()(query, key, value, mask)
+    return query, key, value, mask
 
 
 @probe
-def in_turn(seed, parts, calls, how):
-    """What one layer gives for several calls, one after the other."""
-    torch.manual_seed(seed)
-    layer = MultiHeadAttention(12, 3).double().train(how != "in evaluation mode")
+def in_turn(calls, training=True):
+    """What one layer gives for several calls, one after the other, and when its numbers have changed."""
+    torch.manual_seed(0)
+    layer = MultiHeadAttention(12, 3).double().train(training)
     with torch.no_grad():
-        for name, (weight, bias) in parts.items():
-            getattr(layer, name).weight.copy_(weight)
-            if getattr(layer, name).bias is not None:  # "four parts" asks for it
-                getattr(layer, name).bias.copy_(bias)
-        if how == "in another order in memory":
-            calls = [
-                [None if x is None else x.mT.contiguous().mT for x in call] for call in calls
-            ]
-        torch.manual_seed(seed)
-        return [layer(*call) for call in calls]
+        found = [layer(*call) for call in calls]
+        for number in layer.parameters():
+            number.mul_(-1.5)
+        new = MultiHeadAttention(12, 3).double()
+        new.load_state_dict(layer.state_dict())
+        return found, layer(*calls[0]), new(*calls[0])
 
 
 rng = check_rng()
-seed = int(rng.integers(2**31))
-parts = {
-    name: (torch.tensor(0.4 * rng.normal(size=(12, 12))), torch.tensor(rng.normal(size=12)))
-    for name in ("W_q", "W_k", "W_v", "W_o")
-}
-given = [torch.tensor(rng.normal(size=(2, n, 12))) for n in (4, 5, 5)]
-given.append(torch.tensor(rng.random((4, 5)) < 0.6))
-given[-1][1] = False
-first, second, after, unmasked = attend_twice(seed, parts, *(x.clone() for x in given))
-for name, now, before in zip(("query", "key", "value", "mask"), after, given, strict=True):
-    message = f"{name} was changed by the call."
-    assert_equal(now, before, message, name=name, against="before the call")
-message = (
-    "The same call with a mask, twice in a row, should give the same result. Check first: is there "
-    "dropout, or a stored state?"
-)
-assert_equal(second[0], first[0], message, name="output", against="in the first call")
-assert_equal(second[1], first[1], message, name="weights", against="in the first call")
-message = (
-    "A call without a mask should give the same before and after calls with a mask. Check first: "
-    "is anything kept?"
-)
-assert_equal(unmasked[1], unmasked[0], message, name="output", against="before those calls")
-message = (
-    "The same keys, values and columns of the mask in another order should give the same, in "
-    "float64 to ten digits. Check first: is something computed in float32 on the way?"
-)
-# The same keys in another order give the same output. In float32 the last digits would change.
-order = [3, 0, 4, 2, 1]
-query, key, value, mask = given
-moved, *_ = attend_twice(seed, parts, query, key[:, order], value[:, order], mask[:, order])
-precise = {"rtol": 1e-10, "atol": 1e-12, "precise": True}
-first_order = "in the first order"
-wanted = first[0].double()
-assert_close(moved[0], wanted, message, name="output", against=first_order, **precise)
-wanted = first[1].double()[..., order]
-assert_close(moved[1], wanted, message, name="weights", against=first_order, **precise)
-longer = [torch.tensor(rng.normal(size=(3, n, 12))) for n in (2, 7, 7)]
-calls = [given, [*given[:3], ~given[3]], [*longer, torch.tensor(rng.random((2, 7)) < 0.6)]]
-calls += [given, given[:3], [*given[:3], torch.ones(4, 5, dtype=torch.bool)], [*longer, None]]
-
-
-def clones(call):
-    return [None if x is None else x.clone() for x in call]
-
-
-alone = [in_turn(seed, parts, [clones(call)], "in training mode")[0] for call in calls]
-for how in ("in training mode", "in evaluation mode", "in another order in memory"):
-    found = in_turn(seed, parts, [clones(call) for call in calls], how)
-    for call, one, other in zip(calls, found, alone, strict=True):
-        message = (
-            "Several calls of one layer, with other masks, other lengths, and the first ones again "
-            f"({how}; here query {tuple(call[0].shape)}, key {tuple(call[1].shape)}): each should "
-            "give what a new layer with the same parameters gives, in training mode and with "
-            "numbers in the usual order in memory."
-        )
-        for place, name in ((1, "weights"), (0, "output")):
-            assert_close(one[place], other[place], message, name=name, against="from a new layer")
-
-
-@probe
-def after_new_parameters(seed, query, mask):
-    """One layer and others made anew, each time its parameters have changed."""
-    torch.manual_seed(seed)
-    layer, pairs = MultiHeadAttention(12, 3), {}
-
-    def compare(when, *given):
-        new = MultiHeadAttention(12, 3).to(layer.W_q.weight.dtype)
-        new.load_state_dict(layer.state_dict())
-        pairs[when] = layer(*given), new(*given)
-
-    with torch.no_grad():
-        layer(query.float(), None, None, mask)
-        for part in (layer.W_q, layer.W_k, layer.W_v, layer.W_o):
-            part.weight.mul_(-1.5)
-            part.bias.add_(0.5)
-    compare("after its parameters were changed in place", query.float(), None, None, mask)
-    other = MultiHeadAttention(12, 3)
-    layer.load_state_dict(other.state_dict())
-    compare("after load_state_dict", query.float(), None, None, mask)
-    layer.double()
-    compare("after double()", query, None, None, mask)
-    flow = [one.requires_grad for one in layer(query, None, None, mask)]
-    return pairs, [torch.is_grad_enabled(), *flow]
-
-
-square = torch.tensor(rng.random((4, 4)) < 0.6)
-square[:, 0] = True
-pairs, flow = after_new_parameters(seed, query.clone(), square.clone())
-for when, (found, fresh) in pairs.items():
-    message = (
-        f"A layer {when} should give what a new layer with the same parameters gives. Check first: "
-        "is something kept from an earlier call?"
-    )
-    for place, name in ((1, "weights"), (0, "output")):
-        wanted = fresh[place].detach()
-        assert_close(found[place], wanted, message, name=name, against="from a new layer")
-message = (
-    "After a call under no_grad, and outside of it again: torch records gradients, and output and "
-    "weights require one."
-)
-assert_equal(flow, [True] * 3, message, name="whether it records, and they require one")
-### END HIDDEN TESTS
-
-
-# %% check="MultiHeadAttention_errors" points=0.25
-# Hidden checks of MultiHeadAttention: the constructor refuses what does not divide, and only that.
-### SIDE CONDITION: counts once another check of MultiHeadAttention passes.
-### BEGIN HIDDEN TESTS
-@probe
-def make(d_model, num_heads):
-    MultiHeadAttention(d_model, num_heads)
-    return "made"
-
-
-for d_model, num_heads in ((12, 5), (7, 2), (4, 8), (10, 3), (9, 6), (8, 3)):
-    message = f"MultiHeadAttention({d_model}, {num_heads}) should be refused with a ValueError."
-    with assert_raises(ValueError, message):
-        make(d_model, num_heads)
-for d_model, num_heads in ((7, 7), (7, 1), (9, 3), (1, 1), (10, 5)):
-    message = f"MultiHeadAttention({d_model}, {num_heads}) is valid."
-    assert_equal(make(d_model, num_heads), "made", message)
+query, key, value = (torch.tensor(rng.normal(size=(2, n, 12))) for n in (4, 5, 5))
+mask = torch.tensor(rng.random((4, 5)) < 0.6)
+mask[1] = False
+assert_unchanged(arguments_after, query=query, key=key, value=value, mask=mask)
+calls = [(query, key, value, mask), (query, key, value, ~mask), (query, key, value), (query, key, value, mask), (query, key, value)]
+for training in (True, False):
+    found, changed, new = in_turn(calls, training)
+    alone = [in_turn([call])[0][0] for call in calls]
+    message = f"Several calls of one layer ({'training' if training else 'evaluation'} mode), other masks and the first ones again."
+    for (output, weights), other in zip(found, alone, strict=True):
+        expected = dict(zip(("output", "weights"), other))
+        assert_results((output, weights), expected, message, against="from a new layer")
+    message = "A layer whose parameters have changed: nothing is kept from an earlier call."
+    assert_results(changed, dict(zip(("output", "weights"), new)), message, against="from a new layer")
+order = [3, 0, 4, 2, 1]  # in float32 another order of the keys would change the last digits
+moved = in_turn([(query, key[:, order], value[:, order], mask[:, order])])[0][0]
+message = "The same keys and values in another order, in float64: the same to ten digits. Check first: is anything float32?"
+expected = {"output": alone[0][0].double(), "weights": alone[0][1].double()[..., order]}
+assert_results(moved, expected, message, precise=True, rtol=1e-10, atol=1e-12, against="in the first order")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -2469,472 +1238,258 @@ def load_builtin_weights(attention, builtin):
     ### END SOLUTION
 
 
-# %% check="load_builtin_weights" points=4.5
+# %% check="load_builtin_weights" points=4.5 card=["so that both give the same output", "A builtin made with `bias=False` has no biases: yours become 0", "`builtin` is not changed, no memory is shared afterwards, and your parameters stay trainable", "Graded errors, each a `ValueError`: another `embed_dim` than your `d_model`"]
 @probe
-def attend_with_builtin_weights(state, settings, seed, query, key, value, masks):
-    with torch.random.fork_rng():
-        builtin = nn.MultiheadAttention(**settings)
-        builtin.load_state_dict(state)
-        torch.manual_seed(seed)
+def loaded(state, settings, *given):
+    """Results after loading and once builtin is 0, builtin's numbers, the biases, what learns."""
+    builtin = nn.MultiheadAttention(**settings)
+    builtin.load_state_dict(state)
+    with torch.random.fork_rng(), torch.no_grad():
+        torch.manual_seed(0)
         attention = MultiHeadAttention(settings["embed_dim"], settings["num_heads"])
-        with torch.no_grad():
-            torch.manual_seed(seed)
-            for part in (attention.W_q, attention.W_k, attention.W_v, attention.W_o):
-                part.weight.normal_(std=0.4)  # what your function should replace
-                part.bias.normal_(std=0.4)
-        load_builtin_weights(attention, builtin)
-        with torch.no_grad():
-            return [attention(query, key, value, mask) for mask in masks]
+        for number in attention.parameters():
+            number.normal_(std=0.4)  # what your function should replace
+    load_builtin_weights(attention, builtin)
+    kept = {name: number.clone() for name, number in builtin.state_dict().items()}
+    biases = torch.stack([getattr(attention, f"W_{one}").bias.detach().clone() for one in "qkvo"])
+    learns = [number.requires_grad for number in attention.parameters()]
+    with torch.no_grad():
+        results = [attention(*given[:3]), attention(*given)]
+        for number in builtin.parameters():
+            number.zero_()
+        return results, attention(*given[:3])[0], kept, biases, learns
 
 
-rng = check_rng()
-seed = int(rng.integers(2**31))
-settings = {"embed_dim": 12, "num_heads": 3, "batch_first": True}
+@probe
+def refused(num_heads, settings):
+    load_builtin_weights(MultiHeadAttention(12, num_heads), nn.MultiheadAttention(**settings))
+
+
+rng, settings = check_rng(), {"embed_dim": 12, "num_heads": 3, "batch_first": True}
 builtin = nn.MultiheadAttention(**settings)
-with torch.no_grad():
-    for parameter in builtin.parameters():  # torch starts its biases at 0: that hides mistakes
-        parameter.copy_(torch.tensor(0.4 * rng.normal(size=tuple(parameter.shape))))
-texts = [torch.tensor(rng.normal(size=(2, n, 12))).float() for n in (4, 5, 5)]
-mask = torch.tensor(rng.random((4, 5)) < 0.6)
-mask[:, 2] = True
-state = dict(builtin.state_dict())
+state = {name: torch.tensor(0.4 * rng.normal(size=tuple(p.shape))).float() for name, p in builtin.state_dict().items()}
+builtin.load_state_dict(state)  # torch starts its biases at 0: that hides mistakes
+given = [torch.tensor(rng.normal(size=(2, n, 12))).float() for n in (4, 5, 5)] + [torch.tensor(rng.random((4, 5)) < 0.6)]
+given[3][:, 2] = True
 with torch.no_grad():  # in torch's layer True means: is hidden
-    expected = [
-        builtin(*texts, attn_mask=hidden, average_attn_weights=False) for hidden in (None, ~mask)
-    ]
-results = attend_with_builtin_weights(state, settings, seed, *texts, [None, mask])
-precise = {"rtol": 1e-5, "atol": 1e-5}
-with check("the same weights, without and with a mask", points=1):
-    message = (
-        "After loading, your layer should give the weights that builtin gives. If your layer is "
-        "right by itself, for one: which third of in_proj_weight belongs to the queries, and which "
-        "to the keys? Were the biases copied?"
-    )
-    for call in (0, 1):
-        assert_close(results[call][1], expected[call][1], message, name="weights", **precise)
-with check("the same output, without and with a mask", points=1.5):
-    message = (
-        "After loading, your layer should give the output that builtin gives. If the weights "
-        "agree, for one: were the values' third, its bias, and both parts of out_proj copied?"
-    )
-    for call in (0, 1):
-        assert_close(results[call][0], expected[call][0], message, name="output", **precise)
-
-
-@probe
-def afterwards(state, settings, seed, query, training_step):
-    with torch.random.fork_rng():
-        builtin = nn.MultiheadAttention(**settings)
-        builtin.load_state_dict(state)
-        torch.manual_seed(seed)
-        attention = MultiHeadAttention(settings["embed_dim"], settings["num_heads"])
-        with torch.no_grad():
-            for part in (attention.W_q, attention.W_k, attention.W_v, attention.W_o):
-                part.weight.normal_(std=0.4)
-                part.bias.normal_(std=0.4)
-        load_builtin_weights(attention, builtin)
-        with torch.no_grad():
-            first = attention(query)[0]
-        kept = [builtin.state_dict()[name].clone() for name in sorted(state)]
-        biases = [getattr(attention, name).bias.detach().clone() for name in ("W_q", "W_k", "W_v", "W_o")]
-        with torch.no_grad():
-            for parameter in builtin.parameters():
-                parameter.zero_()
-            second = attention(query)[0]
-        trainable = [parameter.requires_grad for parameter in attention.parameters()]
-        return first, second, kept, trainable, torch.stack(biases)
-
-
+    right = [builtin(*given[:3], attn_mask=hidden, average_attn_weights=False) for hidden in (None, ~given[3])]
+for place, name, points, message in (
+    (1, "weights", 1, "The weights are those of builtin. Check first: which third of in_proj_weight is the keys', and the biases?"),
+    (0, "output", 1.5, "The output is that of builtin. Check first: the values' third, and both parts of out_proj?"),
+):
+    with check(f"the same {name}, without and with a mask", points=points):
+        for found, expected in zip(loaded(state, settings, *given)[0], right, strict=True):
+            assert_close(found[place], expected[place], message, name=name, rtol=1e-5, atol=1e-5)
 with check("builtin unchanged, and no memory shared", points=0.5, side=True):
-    first, second, kept, _, _ = afterwards(state, settings, seed, texts[0], False)
-    given = [state[name] for name in sorted(state)]
-    assert_equal(kept, given, "builtin was changed. Its weights are read, not written.")
-    message = (
-        "Your layer should give the same before and after builtin's parameters become 0. "
-        "Check first: were the numbers copied, or are they shared?"
-    )
-    assert_close(second, first, message, name="the output", against="before they became 0")
-    message = "The output of your loaded layer is not the same number everywhere."
-    assert_equal(bool(first.std() > 1e-3), True, message)
+    results, second, kept, _, _ = loaded(state, settings, *given)
+    assert_equal(kept, state, "builtin was changed. Its weights are read, not written.")
+    message = "Your layer gives the same before and after builtin's parameters become 0."
+    assert_close(second, results[0][0], message, name="the output", against="before they became 0")
+    assert_equal(bool(second.std() > 1e-3), True, "The output of your layer is not one number everywhere.")
 with check("still trainable; builtin's bias numbers, in any order", points=0.5):
-    _, _, _, trainable, biases = afterwards(state, settings, seed, texts[0], True)
-    message = "Your layer should still have eight parameters, and all should require a gradient."
-    assert_equal(trainable, [True] * 8, message, name="requires_grad of them")
-    wanted = torch.cat([builtin.in_proj_bias.detach(), builtin.out_proj.bias.detach()])
-    loaded = bool((torch.sort(biases.flatten())[0] - torch.sort(wanted)[0]).abs().max() < 1e-6)
-    message = "The numbers of builtin's four biases should stand in the biases of your layer."
-    assert_equal(loaded, True, message)
+    *_, biases, learns = loaded(state, settings, *given)
+    assert_equal(learns, [True] * 8, "All eight parameters still require a gradient.", name="requires_grad")
+    wanted = torch.cat([state["in_proj_bias"], state["out_proj.bias"]]).sort()[0]
+    message = "The numbers of builtin's four biases stand in the biases of your layer."
+    assert_close(biases.flatten().sort()[0], wanted, message, name="the numbers, sorted")
 with check("bias=False: the biases become 0", points=0.5):
-    plain = {"embed_dim": 12, "num_heads": 3, "batch_first": True, "bias": False}
-    other = nn.MultiheadAttention(**plain)
-    found = afterwards(dict(other.state_dict()), plain, seed, texts[0], False)
+    plain = {name: number for name, number in state.items() if "bias" not in name}
+    results, *_, biases, _ = loaded(plain, settings | {"bias": False}, *given)
     message = "A builtin with bias=False has no biases: all four of yours should become 0."
-    assert_equal(found[-1], torch.zeros(4, 12), message, name="the biases")
-    message = "The output of your loaded layer is finite, and not the same number everywhere."
-    assert_equal(bool(found[0].std() > 1e-4), True, message)
-
-
-@probe
-def refused(d_model, num_heads, settings):
-    try:
-        load_builtin_weights(
-            MultiHeadAttention(d_model, num_heads), nn.MultiheadAttention(**settings)
-        )
-    except ValueError:
-        return "a ValueError"
-    return "no error"
-
-
+    assert_equal(biases, torch.zeros(4, 12), message, name="the biases")
+    assert_equal(bool(results[0][0].std() > 1e-4), True, "The output of your layer is not one number everywhere.")
 with check("layers that do not fit", points=0.5, side=True):
-    wrong = {
-        "embed_dim 1": (12, 1, {"embed_dim": 1, "num_heads": 1}),
-        "embed_dim 24": (12, 3, {"embed_dim": 24, "num_heads": 3}),
-        "num_heads 2": (12, 3, {"embed_dim": 12, "num_heads": 2}),
-        "kdim 8": (12, 3, {"embed_dim": 12, "num_heads": 3, "kdim": 8}),
-        "vdim 8": (12, 3, {"embed_dim": 12, "num_heads": 3, "vdim": 8}),
-    }
-    found = {what: refused(*layers) for what, layers in wrong.items()}
-    message = "A builtin with this should be refused by MultiHeadAttention(12, ...): a ValueError."
-    assert_equal(found, dict.fromkeys(wrong, "a ValueError"), message, name="what it raises")
+    for num_heads, other in (
+        (3, {"embed_dim": 24}), (1, {"embed_dim": 1, "num_heads": 1}), (3, {"num_heads": 2}), (3, {"kdim": 8}), (3, {"vdim": 8})
+    ):
+        case = f"MultiHeadAttention(12, {num_heads}), a builtin with {other}"
+        assert_refused(refused, {case: (num_heads, {"embed_dim": 12, "num_heads": 3} | other)})
 checks_passed("load_builtin_weights")
 
-
-# %% check="load_builtin_weights_no_bias" points=1
+# %% check="load_builtin_weights_no_bias" points=1 card="A builtin made with `bias=False` has no biases: yours become 0"
 # Hidden checks of load_builtin_weights: a builtin without biases.
 ### BEGIN HIDDEN TESTS
 @probe
-def loaded(seed, state, settings, query, key):
+def loaded(state, settings, query, key):
     builtin = nn.MultiheadAttention(**settings)
     builtin.load_state_dict(state)
-    torch.manual_seed(seed)
+    torch.manual_seed(0)
     attention = MultiHeadAttention(settings["embed_dim"], settings["num_heads"])
     with torch.no_grad():
-        torch.manual_seed(seed)
-        for part in (attention.W_q, attention.W_k, attention.W_v, attention.W_o):
-            part.weight.normal_(std=0.4)
-            part.bias.normal_(std=0.4)
+        for number in attention.parameters():
+            number.normal_(std=0.4)
     torch.set_grad_enabled(True)  # as it is when Python starts
     load_builtin_weights(attention, builtin)
-    recording = torch.is_grad_enabled()
+    records = torch.is_grad_enabled()
     torch.set_grad_enabled(True)
-    names = ("W_q", "W_k", "W_v", "W_o")
-    biases = [getattr(attention, name).bias.detach().clone() for name in names]
     with torch.no_grad():
-        return attention(query, key), biases, recording
+        return attention(query, key)[0], [getattr(attention, f"W_{one}").bias.clone() for one in "qkvo"], records
 
 
 rng = check_rng()
-seed = int(rng.integers(2**31))
-for num_heads in (1, 2, 4):
+for num_heads in (1, 4):
     settings = {"embed_dim": 8, "num_heads": num_heads, "bias": False, "batch_first": True}
     builtin = nn.MultiheadAttention(**settings)
-    with torch.no_grad():
-        for parameter in builtin.parameters():
-            parameter.copy_(torch.tensor(0.4 * rng.normal(size=tuple(parameter.shape))))
-        query, key = (torch.tensor(rng.normal(size=(2, n, 8))).float() for n in (4, 5))
-        expected, _ = builtin(query, key, key)
-    found = loaded(seed, dict(builtin.state_dict()), settings, query, key)
-    (output, _), biases, recording = found
+    state = {name: torch.tensor(0.4 * rng.normal(size=tuple(p.shape))).float() for name, p in builtin.state_dict().items()}
+    builtin.load_state_dict(state)
+    query, key = (torch.tensor(rng.normal(size=(2, n, 8))).float() for n in (4, 5))
+    output, biases, records = loaded(state, settings, query, key)
     message = "A builtin with bias=False has no biases: all four of yours should become 0."
-    for name, bias in zip(("W_q", "W_k", "W_v", "W_o"), biases, strict=True):
-        assert_equal(bias, torch.zeros(8), message, name=f"{name}.bias")
+    assert_equal(biases, [torch.zeros(8)] * 4, message, name="the biases")
     message = "Loaded from a builtin with bias=False, your layer should give the output of builtin."
-    assert_close(output, expected, message, name="output")
-    message = (
-        "After the call, with a builtin made with bias=False, torch should record gradients as it "
-        "did before, or nothing can be trained from here on. What is switched off for the copying "
-        "is on again, on every way out of the function."
-    )
-    assert_equal(recording, True, message, name="torch.is_grad_enabled()")
+    assert_close(output, builtin(query, key, key)[0].detach(), message, name="output")
+    message = "With bias=False, too, torch records gradients after the call as before. Check first: each way out."
+    assert_equal(records, True, message, name="torch.is_grad_enabled()")
 ### END HIDDEN TESTS
 
-
-# %% check="load_builtin_weights_settings" points=1
+# %% check="load_builtin_weights_settings" points=1 card=["its weights are the same", "so that both give the same output", "the result is at least as precise as the most precise input"]
 # Hidden checks of load_builtin_weights: batch_first=False, kdim and vdim equal to embed_dim,
-# several numbers of heads, float64, frozen weights, a layer loaded twice.
+# several numbers of heads, float64, a frozen builtin.
 ### BEGIN HIDDEN TESTS
 @probe
-def loaded(seed, states, settings, frozen, query, key):
-    torch.manual_seed(seed)
+def loaded(state, settings, frozen, query, key):
+    builtin = nn.MultiheadAttention(**settings).double().requires_grad_(not frozen)
+    builtin.load_state_dict(state)
+    torch.manual_seed(0)
     attention = MultiHeadAttention(settings["embed_dim"], settings["num_heads"]).double()
-    attention.train(not frozen)
     with torch.no_grad():
-        torch.manual_seed(seed)
-        for part in (attention.W_q, attention.W_k, attention.W_v, attention.W_o):
-            part.weight.normal_(std=0.4)
-            part.bias.normal_(std=0.4)
-    for state in states:
-        builtin = nn.MultiheadAttention(**settings).double()
-        builtin.load_state_dict(state)
-        builtin.requires_grad_(not frozen)
-        try:
-            load_builtin_weights(attention, builtin)
-        except NotImplementedError:
-            raise
-        except (RuntimeError, TypeError, ValueError) as error:
-            return type(error).__name__, f" ({str(error)[:200]})", query, key
+        for number in attention.parameters():
+            number.normal_(std=0.4)
+    load_builtin_weights(attention, builtin)
     with torch.no_grad():
-        return "nothing", "", *attention(query, key)
+        return attention(query, key)
 
 
 rng = check_rng()
-seed = int(rng.integers(2**31))
-cases = [
-    {"embed_dim": 12, "num_heads": 3, "batch_first": False},
-    {"embed_dim": 12, "num_heads": 1},
-    {"embed_dim": 12, "num_heads": 12, "batch_first": True},
-    {"embed_dim": 12, "num_heads": 2, "kdim": 12, "vdim": 12, "batch_first": True},
-    {"embed_dim": 15, "num_heads": 5, "batch_first": True},
-    {"embed_dim": 1, "num_heads": 1, "batch_first": True},
-    {"embed_dim": 70, "num_heads": 5, "batch_first": True},
-    {"embed_dim": 33, "num_heads": 3},
-    {"embed_dim": 2, "num_heads": 2, "batch_first": True},
-]
-for settings in cases:
-    states = []
-    for _ in range(2):
-        builtin = nn.MultiheadAttention(**settings).double()
-        with torch.no_grad():
-            for parameter in builtin.parameters():
-                parameter.copy_(torch.tensor(0.4 * rng.normal(size=tuple(parameter.shape))))
-        states.append(dict(builtin.state_dict()))
-    d_model = settings["embed_dim"]
-    query, key = (torch.tensor(rng.normal(size=(2, n, d_model))) for n in (4, 5))
-    order = (0, 1, 2) if settings.get("batch_first") else (1, 0, 2)  # where the texts stand
-    with torch.no_grad():
-        expected, expected_weights = builtin(
-            query.permute(order),
-            key.permute(order),
-            key.permute(order),
-            average_attn_weights=False,
-        )
-    expected = expected.permute(order)
-    for frozen in (False, True):
-        raised, words, output, weights = loaded(seed, states, settings, frozen, query, key)
-        message = (
-            f"load_builtin_weights(attention, nn.MultiheadAttention with {settings}), both float64: "
-            f"no error is asked for. Yours raises: {raised}{words}"
-        )
-        assert_equal(raised, "nothing", message, name="what is raised")
-        message = (
-            f"nn.MultiheadAttention with {settings}, float64{', frozen' if frozen else ''}, loaded "
-            f"into a layer in {'evaluation' if frozen else 'training'} mode that was loaded from "
-            "another before: both should give the same, to ten "
-            "digits. (batch_first changes the order of the inputs' axes, not the weights.)"
-        )
-        assert_close(weights, expected_weights, message, name="weights")
-        assert_close(output, expected, message, name="output", rtol=1e-10, atol=1e-11)
+for settings, frozen in (
+    ({"embed_dim": 12, "num_heads": 3, "batch_first": True}, False),
+    ({"embed_dim": 12, "num_heads": 3, "batch_first": True}, True),
+    ({"embed_dim": 12, "num_heads": 1, "batch_first": True}, False),
+    ({"embed_dim": 15, "num_heads": 15, "batch_first": True}, False),
+    ({"embed_dim": 12, "num_heads": 2, "kdim": 12, "vdim": 12, "batch_first": True}, False),
+    ({"embed_dim": 12, "num_heads": 3, "batch_first": False}, False),
+):
+    builtin = nn.MultiheadAttention(**settings).double()
+    state = {name: torch.tensor(0.4 * rng.normal(size=tuple(p.shape))) for name, p in builtin.state_dict().items()}
+    builtin.load_state_dict(state)
+    query, key = (torch.tensor(rng.normal(size=(2, n, settings["embed_dim"]))) for n in (4, 5))
+    order = (0, 1, 2) if settings["batch_first"] else (1, 0, 2)  # where the texts stand
+    texts = [x.permute(order) for x in (query, key, key)]
+    expected, expected_weights = (x.detach() for x in builtin(*texts, average_attn_weights=False))
+    message = f"nn.MultiheadAttention with {settings}{', frozen' if frozen else ''}, float64: the same, to ten digits."
+    right = {"output": expected.permute(order), "weights": expected_weights}
+    assert_results(loaded(state, settings, frozen, query, key), right, message, rtol=1e-10, atol=1e-11)
 ### END HIDDEN TESTS
 
-
-# %% check="load_builtin_weights_memory" points=1.5
+# %% check="load_builtin_weights_memory" points=1.5 card=["`builtin` is not changed, no memory is shared afterwards", "changed in place", "Returns nothing"]
 # Hidden checks of load_builtin_weights: builtin unchanged, no memory shared, nothing returned.
 ### BEGIN HIDDEN TESTS
 @probe
-def builtin_after(seed, state, settings, training):
-    builtin = nn.MultiheadAttention(**settings).train(training)
+def builtin_after(state, training, frozen):
+    """What is returned, builtin's numbers, mode and what learns, and its numbers when yours are 0."""
+    builtin = nn.MultiheadAttention(12, 3, batch_first=True).train(training).requires_grad_(not frozen)
     builtin.load_state_dict(state)
-    torch.manual_seed(seed)
-    attention = MultiHeadAttention(settings["embed_dim"], settings["num_heads"])
+    torch.manual_seed(0)
+    attention = MultiHeadAttention(12, 3)
+    returned = load_builtin_weights(attention, builtin)
+    after = {name: number.clone() for name, number in builtin.state_dict().items()}
+    facts = returned is None, builtin.training, [number.requires_grad for number in builtin.parameters()]
     with torch.no_grad():
-        torch.manual_seed(seed)
-        for part in (attention.W_q, attention.W_k, attention.W_v, attention.W_o):
-            part.weight.normal_(std=0.4)
-            part.bias.normal_(std=0.4)
-    result = load_builtin_weights(attention, builtin)
-    after = {name: tensor.clone() for name, tensor in builtin.state_dict().items()}
-    learns = [p.requires_grad for p in builtin.parameters()]
-    return result is None, after, learns, builtin.training
+        for number in attention.parameters():
+            number.zero_()
+    return facts, after, dict(builtin.state_dict())
 
 
 @probe
-def after_changing_the_other(seed, state, settings, query):
-    builtin = nn.MultiheadAttention(**settings)
+def yours_after(state, query):
+    builtin = nn.MultiheadAttention(12, 3, batch_first=True)
     builtin.load_state_dict(state)
-    torch.manual_seed(seed)
-    attention = MultiHeadAttention(settings["embed_dim"], settings["num_heads"])
-    with torch.no_grad():
-        torch.manual_seed(seed)
-        for part in (attention.W_q, attention.W_k, attention.W_v, attention.W_o):
-            part.weight.normal_(std=0.4)
-            part.bias.normal_(std=0.4)
+    torch.manual_seed(0)
+    attention = MultiHeadAttention(12, 3)
     load_builtin_weights(attention, builtin)
     with torch.no_grad():
-        before, _ = attention(query)
-        for parameter in builtin.parameters():
-            parameter.zero_()
-        output, _ = attention(query)
-        builtin.load_state_dict(state)
-        for parameter in attention.parameters():
-            parameter.zero_()
-    after = {name: tensor.clone() for name, tensor in builtin.state_dict().items()}
-    return before, output, after
+        first = attention(query)[0]
+        for number in builtin.parameters():
+            number.zero_()
+        return first, attention(query)[0]
 
 
 rng = check_rng()
-seed = int(rng.integers(2**31))
-for bias in (True, False):
-    settings = {"embed_dim": 12, "num_heads": 3, "batch_first": True, "bias": bias}
-    builtin = nn.MultiheadAttention(**settings)
-    with torch.no_grad():
-        for parameter in builtin.parameters():
-            parameter.copy_(torch.tensor(0.4 * rng.normal(size=tuple(parameter.shape))))
-        query = torch.tensor(rng.normal(size=(2, 4, 12))).float()
-        expected, _ = builtin(query, query, query)
-    state = dict(builtin.state_dict())
-    for training in (True, False):
-        nothing, after, learns, mode = builtin_after(seed, state, settings, training)
-        message = "builtin was changed. Its weights are read, not written; its mode stays as it is."
-        assert_equal(after, state, message, name="builtin's weights")
-        assert_equal(learns, [True] * len(state), message, name="its requires_grad")
-        assert_equal(mode, training, message, name="builtin.training")
-        assert_equal(nothing, True, "Change attention in place and return nothing.")
-    before, output, after = after_changing_the_other(seed, state, settings, query)
-    message = (
-        "Your layer should give the same before and after builtin's parameters become 0. Check "
-        "first: were the numbers copied, or are they shared?"
-    )
-    assert_close(output, before, message, name="output", against="before they became 0")
-    message = "After loading, and whatever becomes of builtin then, your layer gives what builtin gave."
-    assert_close(output, expected, message, name="output")
-    message = (
-        "builtin should keep its numbers when those of your layer become 0. Check first: were they "
-        "copied, or are they shared?"
-    )
-    assert_equal(after, state, message, name="builtin's weights")
+builtin = nn.MultiheadAttention(12, 3, batch_first=True)
+state = {name: torch.tensor(0.4 * rng.normal(size=tuple(p.shape))).float() for name, p in builtin.state_dict().items()}
+builtin.load_state_dict(state)
+query = torch.tensor(rng.normal(size=(2, 4, 12))).float()
+first, then = yours_after(state, query)
+assert_close(first, builtin(query, query, query)[0].detach(), "Your layer gives what builtin gives.", name="output")
+message = "Your layer gives the same before and after builtin's parameters become 0."
+assert_close(then, first, message, name="output", against="before they became 0")
+for training, frozen in ((True, False), (False, True)):
+    facts, after, later = builtin_after(state, training, frozen)
+    assert_equal(after, state, "builtin is only read: its numbers stay.", name="builtin's weights")
+    message = "Nothing is returned; builtin keeps its mode, and what requires a gradient."
+    assert_equal(facts, (True, training, [not frozen] * 4), message, name="None returned, mode, requires_grad")
+    message = "builtin keeps its numbers when those of your layer become 0."
+    assert_equal(later, state, message, name="builtin's weights")
 ### END HIDDEN TESTS
 
-
-# %% check="load_builtin_weights_trainable" points=1
-# Hidden checks of load_builtin_weights: the parameters can still be trained.
+# %% check="load_builtin_weights_trainable" points=1 card="your parameters stay trainable"
+# Hidden checks of load_builtin_weights: the parameters can still be trained, also from a frozen builtin.
 ### BEGIN HIDDEN TESTS
 @probe
-def train_once(seed, state, settings, frozen, query, direction):
-    builtin = nn.MultiheadAttention(**settings).double()
+def trained_once(state, frozen, query, direction):
+    builtin = nn.MultiheadAttention(12, 3, batch_first=True).double().requires_grad_(not frozen)
     builtin.load_state_dict(state)
-    builtin.requires_grad_(not frozen)
-    torch.manual_seed(seed)
-    attention = MultiHeadAttention(settings["embed_dim"], settings["num_heads"]).double()
-    with torch.no_grad():
-        torch.manual_seed(seed)
-        for part in (attention.W_q, attention.W_k, attention.W_v, attention.W_o):
-            part.weight.normal_(std=0.4)
-            part.bias.normal_(std=0.4)
+    torch.manual_seed(0)
+    attention = MultiHeadAttention(12, 3).double()
     torch.set_grad_enabled(True)  # as it is when Python starts
-    try:
-        load_builtin_weights(attention, builtin)
-    except NotImplementedError:
-        raise
-    except (RuntimeError, TypeError, ValueError) as error:
-        return type(error).__name__, f" ({str(error)[:200]})"
-    recording = torch.is_grad_enabled()
-    known = [name for name, _ in attention.named_parameters()]
-    parts = ("W_q", "W_k", "W_v", "W_o")
-    names = [f"{part}.{what}" for part in parts for what in ("weight", "bias")]
-    tensors = [attention.get_parameter(name) for name in names]
-    trainable = [(t.requires_grad, t.is_leaf, n in known) for t, n in zip(tensors, names, strict=True)]
+    load_builtin_weights(attention, builtin)
+    records, known = torch.is_grad_enabled(), dict(attention.named_parameters())
+    tensors = [known.get(f"W_{one}.{kind}") for one in "qkvo" for kind in ("weight", "bias")]
+    trainable = [t is not None and t.requires_grad and t.is_leaf for t in tensors]
     total = (attention(query)[0] * direction).sum()
     if total.requires_grad:
         total.backward()
-    gradients = [t.grad for t in tensors]
-    with torch.no_grad():
-        for parameter in attention.parameters():  # a step of SGD
-            if parameter.grad is not None:
-                parameter.sub_(0.01 * parameter.grad)
-        return trainable, gradients, attention(query)[0], recording
+    return [records, trainable], [None if t is None else t.grad for t in tensors]
 
 
 rng = check_rng()
-seed = int(rng.integers(2**31))
-settings = {"embed_dim": 12, "num_heads": 3, "batch_first": True}
 torch.set_grad_enabled(True)  # a call in another check may have left it off
-builtin = nn.MultiheadAttention(**settings).double()
-with torch.no_grad():
-    for parameter in builtin.parameters():
-        parameter.copy_(torch.tensor(0.4 * rng.normal(size=tuple(parameter.shape))))
+builtin = nn.MultiheadAttention(12, 3, batch_first=True).double()
+state = {name: torch.tensor(0.4 * rng.normal(size=tuple(p.shape))) for name, p in builtin.state_dict().items()}
+builtin.load_state_dict(state)
 query, direction = (torch.tensor(rng.normal(size=(2, 4, 12))) for _ in range(2))
-state = {name: tensor.clone() for name, tensor in builtin.state_dict().items()}
 (builtin(query, query, query)[0] * direction).sum().backward()
-expected = []
-for weight, bias in zip(builtin.in_proj_weight.grad.chunk(3), builtin.in_proj_bias.grad.chunk(3), strict=True):
-    expected += [weight, bias]
-expected += [builtin.out_proj.weight.grad, builtin.out_proj.bias.grad]
-with torch.no_grad():
-    for parameter in builtin.parameters():
-        parameter.sub_(0.01 * parameter.grad)
-    after_step, _ = builtin(query, query, query)
+thirds = zip(builtin.in_proj_weight.grad.chunk(3), builtin.in_proj_bias.grad.chunk(3), strict=True)
+expected = [x for pair in thirds for x in pair] + [builtin.out_proj.weight.grad, builtin.out_proj.bias.grad]
 for frozen in (False, True):
-    found = train_once(seed, state, settings, frozen, query, direction)
-    if isinstance(found[0], str):
-        message = (
-            f"load_builtin_weights(attention, nn.MultiheadAttention with {settings}), both float64: "
-            f"no error is asked for. Yours raises: {found[0]}{found[1]}"
-        )
-        assert_equal(found[0], "nothing", message, name="what is raised")
-    trainable, gradients, output, recording = found
-    message = (
-        "After the call torch should record gradients as it did before: what is switched off for "
-        "the copying is on again."
-    )
-    assert_equal(recording, True, message, name="torch.is_grad_enabled()")
-    message = (
-        f"After loading from {'a frozen' if frozen else 'an ordinary'} builtin, all eight "
-        "parameters should still be trainable: they require a gradient, belong to the layer, get "
-        "the same gradient as the builtin's, and one step of SGD leads to the same output."
-    )
-    assert_equal(trainable, [(True, True, True)] * 8, message, name="what the parameters are")
-    for place, wanted in enumerate(expected):
-        assert_close(gradients[place], wanted, message, name="a gradient")
-    assert_close(output, after_step, message, name="the output after one step")
+    facts, gradients = trained_once(state, frozen, query, direction)
+    kind = "a frozen" if frozen else "an ordinary"
+    message = f"After loading from {kind} builtin torch records gradients, and all eight parameters can be trained."
+    assert_equal(facts, [True, [True] * 8], message, name="it records; they can be trained")
+    message = f"After loading from {kind} builtin each parameter gets the same gradient as builtin's."
+    for found, wanted in zip(gradients, expected, strict=True):
+        assert_close(found, wanted, message, name="a gradient")
 ### END HIDDEN TESTS
 
-
-# %% check="load_builtin_weights_errors" points=1
+# %% check="load_builtin_weights_errors" points=1 card="another `num_heads`; a `kdim` or `vdim` different from `embed_dim`"
 # Hidden checks of load_builtin_weights: layers that do not fit.
 ### SIDE CONDITION: counts once another check of load_builtin_weights passes.
 ### BEGIN HIDDEN TESTS
 @probe
-def load(d_model, num_heads, settings):
-    load_builtin_weights(MultiHeadAttention(d_model, num_heads), nn.MultiheadAttention(**settings))
+def load(num_heads, settings):
+    load_builtin_weights(MultiHeadAttention(12, num_heads), nn.MultiheadAttention(**settings))
 
 
-def refuses(what, layers):
-    for d_model, num_heads, settings in layers:
-        message = (
-            f"MultiHeadAttention({d_model}, {num_heads}) and nn.MultiheadAttention with "
-            f"{settings}: {what}. This should be a ValueError."
-        )
-        with assert_raises(ValueError, message):
-            load(d_model, num_heads, settings)
-
-
-with check("another embed_dim", points=0.25):
-    layers = [
-        (12, 3, {"embed_dim": 24, "num_heads": 3}),
-        (12, 3, {"embed_dim": 6, "num_heads": 3}),
-        (12, 3, {"embed_dim": 6, "num_heads": 3, "bias": False}),
-        (12, 3, {"embed_dim": 36, "num_heads": 3}),
-        (12, 1, {"embed_dim": 1, "num_heads": 1}),
-    ]
-    refuses("another embed_dim", layers)
-with check("another num_heads", points=0.25):
-    layers = [
-        (12, 3, {"embed_dim": 12, "num_heads": 2}),
-        (12, 3, {"embed_dim": 12, "num_heads": 1}),
-        (12, 1, {"embed_dim": 12, "num_heads": 12}),
-        (12, 3, {"embed_dim": 12, "num_heads": 6, "bias": False}),
-    ]
-    refuses("another num_heads", layers)
-with check("a kdim of its own, with a vdim or without", points=0.25):
-    layers = [
-        (12, 3, {"embed_dim": 12, "num_heads": 3, "kdim": 8}),
-        (12, 3, {"embed_dim": 12, "num_heads": 3, "kdim": 1, "bias": False}),
-        (12, 3, {"embed_dim": 12, "num_heads": 3, "kdim": 8, "vdim": 10}),
-        (12, 3, {"embed_dim": 12, "num_heads": 3, "kdim": 8, "vdim": 8}),
-    ]
-    refuses("a kdim of its own", layers)
-with check("a vdim of its own", points=0.25):
-    refuses("a vdim of its own", [(12, 3, {"embed_dim": 12, "num_heads": 3, "vdim": 8})])
+for title, num_heads, others in (
+    ("another embed_dim", 3, [{"embed_dim": 24}, {"embed_dim": 6}, {"embed_dim": 36, "bias": False}]),
+    ("another num_heads", 3, [{"num_heads": 2}, {"num_heads": 1}, {"num_heads": 6, "bias": False}]),
+    ("a kdim of its own, with a vdim or without", 3, [{"kdim": 8}, {"kdim": 8, "vdim": 10}, {"kdim": 8, "vdim": 8}]),
+    ("a vdim of its own", 3, [{"vdim": 8}]),
+):
+    with check(title, points=0.25):
+        for other in others:
+            settings = {"embed_dim": 12, "num_heads": 3} | other
+            assert_refused(load, {f"MultiHeadAttention(12, 3), a builtin with {other}": (num_heads, settings)})
 checks_passed("load_builtin_weights")
 ### END HIDDEN TESTS
 
@@ -3013,7 +1568,7 @@ def fuse_projections(attention):
     ### END SOLUTION
 
 
-# %% check="fuse_projections" points=3
+# %% check="fuse_projections" points=3 card=["Its output, cut into three equal parts along the last axis, is `W_q(x)`, `W_k(x)` and `W_v(x)`, in that order", "shares no memory with it", "It is trainable"]
 @probe
 def fused(weights, biases, x):
     """The fused layer's kind, output, and what becomes of it when attention's parameters are 0."""
@@ -3021,8 +1576,7 @@ def fused(weights, biases, x):
     parts = attention.W_q, attention.W_k, attention.W_v
     with torch.no_grad():
         for part, weight, bias in zip(parts, weights, biases, strict=True):
-            part.weight.copy_(weight)
-            part.bias.copy_(bias)
+            part.weight.copy_(weight), part.bias.copy_(bias)
     layer = fuse_projections(attention)
     if not isinstance(layer, nn.Linear):
         return type(layer).__name__, None, None, None, None
@@ -3039,122 +1593,90 @@ weights = [torch.tensor(0.3 * rng.normal(size=(12, 12))).float() for _ in range(
 biases = [torch.tensor(rng.normal(size=12)).float() for _ in range(3)]
 x = torch.tensor(rng.normal(size=(2, 5, 12))).float()
 kind, sizes, output, afterwards, learns = fused(weights, biases, x)
-assert_equal(kind, "Linear", "One nn.Linear comes back.", name="what comes back")
-assert_equal(sizes, (12, 36), "d_model = 12: an nn.Linear(12, 36).", name="in and out features")
-expected = [F.linear(x, weight, bias) for weight, bias in zip(weights, biases, strict=True)]
-message = (
-    "The output is cut into three along the last axis: part {} should be {}(x), with its weights and its "
-    "bias. Check first: in which order do the three lie?"
-)
-near = {"rtol": 1e-5, "atol": 1e-5}
-with check("part 0 of the output is W_q(x)", points=0.75):
-    assert_close(output[..., :12], expected[0], message.format(0, "W_q"), name="part 0", **near)
-with check("part 1 of the output is W_k(x)", points=0.75):
-    assert_close(output[..., 12:24], expected[1], message.format(1, "W_k"), name="part 1", **near)
-with check("part 2 of the output is W_v(x)", points=0.75):
-    assert_close(output[..., 24:], expected[2], message.format(2, "W_v"), name="part 2", **near)
+assert_equal([kind, sizes], ["Linear", (12, 36)], "An nn.Linear(12, 36) comes back.", name="what comes back")
+for part, (letter, weight, bias) in enumerate(zip("qkv", weights, biases, strict=True)):
+    with check(f"part {part} of the output is W_{letter}(x)", points=0.75):
+        message = f"Cut into three along the last axis, part {part} is W_{letter}(x). Check first: their order?"
+        third = output[..., 12 * part : 12 * part + 12]
+        assert_close(third, F.linear(x, weight, bias), message, name=f"part {part}", rtol=1e-5, atol=1e-5)
 with check("in memory of its own", points=0.5):
     message = "After attention's parameters have become 0, the fused layer should give the same."
     assert_close(afterwards, output, message, name="the output", against="before they became 0")
-    message = "The output of the fused layer is not the same number everywhere."
-    assert_equal(bool(output.std() > 1e-3), True, message)
+    assert_equal(bool(output.std() > 1e-3), True, "The output is not the same number everywhere.")
 with check("it can be trained", points=0.25, side=True):
     message = "The weight and the bias of the fused layer should require a gradient."
     assert_equal(learns, [True, True], message, name="requires_grad of its two parameters")
 checks_passed("fuse_projections")
 
-# %% check="fuse_projections_layers" points=1.25
+# %% check="fuse_projections_layers" points=1.25 card=["It has the dtype of `attention`", "It is trainable, also where `attention` is frozen"]
 # Hidden checks of fuse_projections: other sizes, float64, frozen layers.
 ### BEGIN HIDDEN TESTS
 @probe
-def of_layer(sizes, weights, biases, x, frozen):
+def of_layer(sizes, x, frozen):
     """The fused output, W_q(x), W_k(x), W_v(x) side by side, the dtype, and what got a gradient."""
-    attention = MultiHeadAttention(*sizes).to(x.dtype)
-    parts = attention.W_q, attention.W_k, attention.W_v
-    with torch.no_grad():
-        for part, weight, bias in zip(parts, weights, biases, strict=True):
-            part.weight.copy_(weight)
-            part.bias.copy_(bias)
-    attention.requires_grad_(not frozen)
+    torch.manual_seed(0)
+    attention = MultiHeadAttention(*sizes).to(x.dtype).requires_grad_(not frozen)
     layer = fuse_projections(attention)
     output = layer(x.to(layer.weight.dtype))
     if output.requires_grad:
         output.sum().backward()
     learns = [one.grad is not None for one in (layer.weight, layer.bias)]
-    wanted = torch.cat([part(x).detach() for part in parts], dim=-1)
-    return output.detach(), wanted, str(layer.weight.dtype), learns
-
-
-def layer_and_text(rng, d_model, kind):
-    shapes = (3, d_model, d_model), (3, d_model), (2, 3, d_model)
-    return [torch.tensor(0.5 * rng.normal(size=shape)).to(kind) for shape in shapes]
+    parts = attention.W_q, attention.W_k, attention.W_v
+    return output.detach(), torch.cat([part(x).detach() for part in parts], dim=-1), str(layer.weight.dtype), learns
 
 
 rng = check_rng()
-near = {"rtol": 1e-5, "atol": 1e-5}
+against = "by the layer's own projections"
 with check("other sizes", points=0.5):
     for sizes in ((8, 2), (15, 5), (6, 1)):
-        output, wanted, _, _ = of_layer(sizes, *layer_and_text(rng, sizes[0], torch.float32), False)
+        x = torch.tensor(rng.normal(size=(2, 3, sizes[0]))).float()
+        output, wanted, _, _ = of_layer(sizes, x, False)
         message = f"MultiHeadAttention{sizes}: the output is W_q(x), W_k(x) and W_v(x) side by side."
-        against = "by the layer's own projections"
-        assert_close(output, wanted, message, name="output", against=against, **near)
-        message = "The layer's own projections give numbers that differ."
-        assert_equal(bool(wanted.std() > 1e-3), True, message)
+        assert_close(output, wanted, message, name="output", against=against, rtol=1e-5, atol=1e-5)
+        assert_equal(bool(wanted.std() > 1e-3), True, "The layer's own projections give numbers that differ.")
 with check("a layer of float64", points=0.25):
-    output, wanted, dtype, _ = of_layer((12, 3), *layer_and_text(rng, 12, torch.float64), False)
-    message = "attention in float64: the fused layer should be in float64, too."
+    output, wanted, dtype, _ = of_layer((12, 3), torch.tensor(rng.normal(size=(2, 3, 12))), False)
+    message = "attention in float64: the fused layer should be in float64, too, with all its digits."
     assert_equal(dtype, "torch.float64", message, name="its dtype")
-    message = "attention in float64: the output is W_q(x), W_k(x) and W_v(x), to ten digits."
-    against = "by the layer's own projections"
     tight = {"rtol": 1e-10, "atol": 1e-11, "precise": True}
     assert_close(output, wanted, message, name="output", against=against, **tight)
 with check("a frozen layer: the fused one can be trained", points=0.5):
-    _, _, _, learns = of_layer((12, 3), *layer_and_text(rng, 12, torch.float32), True)
-    message = (
-        "attention is frozen: all the same, backward should give the fused layer's weight and bias a "
-        "gradient."
-    )
+    *_, learns = of_layer((12, 3), torch.tensor(rng.normal(size=(2, 3, 12))), True)
+    message = "attention is frozen: all the same, backward gives the fused weight and bias a gradient."
     assert_equal(learns, [True, True], message, name="weight, bias: have a gradient")
 checks_passed("fuse_projections")
 ### END HIDDEN TESTS
 
-# %% check="fuse_projections_attention" points=0.75
+# %% check="fuse_projections_attention" points=0.75 card=["It is not changed", "shares no memory with it"]
 # Hidden checks of fuse_projections: attention stays as it is, also when the new layer is trained.
 ### SIDE CONDITION: counts once another check of fuse_projections passes.
 ### BEGIN HIDDEN TESTS
 @probe
 def attention_before_and_after(frozen):
-    """Of attention's parameters: values before, after the call, after a step; what they require."""
+    """Values before, after the call and after a step; what requires, and what got a gradient."""
     attention = MultiHeadAttention(12, 3).requires_grad_(not frozen)
-
-    def values():
-        return [one.detach().clone() for one in attention.parameters()]
-
-    before = values()
+    values = [[one.detach().clone() for one in attention.parameters()]]
     layer = fuse_projections(attention)
-    after = values()
+    values.append([one.detach().clone() for one in attention.parameters()])
     output = layer(torch.ones(2, 12))
     if output.requires_grad:
         output.sum().backward()
     with torch.no_grad():
         for one in layer.parameters():
             one.add_(1.0)
-    required = [one.requires_grad for one in attention.parameters()]
-    reached = sum(one.grad is not None for one in attention.parameters())
-    return before, after, values(), required, reached
+    values.append([one.detach().clone() for one in attention.parameters()])
+    return values, [(one.requires_grad, one.grad is None) for one in attention.parameters()]
 
 
 for frozen in (False, True):
-    before, after, trained, required, reached = attention_before_and_after(frozen)
+    (before, after, trained), facts = attention_before_and_after(frozen)
     kind = "a frozen attention" if frozen else "attention"
     message = f"The eight parameters of {kind} should be as before the call."
     assert_equal(after, before, message, name="its parameters", against="before the call")
     message = f"The fused layer is changed. The parameters of {kind} should stay as they are."
     assert_equal(trained, before, message, name="its parameters", against="before the call")
-    message = "A layer that was frozen should be frozen afterwards, and one that was not should not."
-    assert_equal(required, [not frozen] * 8, message, name="requires_grad of its parameters")
-    message = "backward from the fused layer should give the parameters of attention no gradient."
-    assert_equal(reached, 0, message, name="how many got one")
+    message = f"The parameters of {kind} require a gradient as before, and the fused layer gives them none."
+    assert_equal(facts, [(not frozen, True)] * 8, message, name="requires_grad, and no gradient")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -3480,7 +2002,7 @@ def mixes_rows(layer, d_model):
     ### END SOLUTION
 
 
-# %% check="mixes_rows" points=2
+# %% check="mixes_rows" points=2 card=["`True` when the layer **mixes rows**", "Returns a Python `bool`"]
 @probe
 def judged(kind, d_model, num_heads, seed):
     W_q, W_k, W_v = torch.randn(3, d_model, d_model, generator=torch.Generator().manual_seed(seed))
@@ -3488,12 +2010,12 @@ def judged(kind, d_model, num_heads, seed):
     def layer(x):
         batch, n, _ = x.shape
         Q, K, V = (x @ W / d_model**0.5 for W in (W_q, W_k, W_v))
-        if kind in ("texts that attend to each other", "both"):
+        if kind in ("all texts as one", "both"):
             Q, K, V = (one.reshape(1, batch * n, d_model) for one in (Q, K, V))
         Q, K, V = (torch.stack(one.chunk(num_heads, -1), -3) for one in (Q, K, V))
         weights = torch.softmax(Q @ K.transpose(-1, -2) / (d_model / num_heads) ** 0.5, dim=-1)
         result = weights @ V
-        if kind in ("a reshape for combine_heads", "both"):
+        if kind in ("a reshape", "both"):
             return result.reshape(batch, n, d_model), weights
         return torch.cat(result.unbind(-3), -1).reshape(batch, n, d_model), weights
 
@@ -3502,31 +2024,22 @@ def judged(kind, d_model, num_heads, seed):
 
 seed = int(check_rng().integers(2**31))
 with check("a right layer, and one with the colleague's reshape", points=1):
-    found = {"right": judged("right", 12, 3, seed)}
-    found["a reshape"] = judged("a reshape for combine_heads", 12, 3, seed)
-    message = (
-        "A right layer of three heads mixes nothing: False. One with the colleague's reshape does: "
-        "True. Each verdict is a Python bool."
-    )
+    found = {kind: judged(kind, 12, 3, seed) for kind in ("right", "a reshape")}
+    message = "A right layer of three heads mixes nothing, one with the colleague's reshape does. Python bools."
     assert_equal(found, {"right": False, "a reshape": True}, message, name="your verdicts")
 with check("right layers, and texts that attend to each other", points=1):
-    found, expected = {}, {}
-    for d_model, num_heads in ((8, 2), (12, 3), (12, 4), (6, 1)):
-        right, as_one = f"right, heads: {num_heads}", f"all texts as one, heads: {num_heads}"
-        found[right] = judged("right", d_model, num_heads, seed)
-        found[as_one] = judged("texts that attend to each other", d_model, num_heads, seed)
-        expected |= {right: False, as_one: True}
-    found["all texts as one, and a reshape"] = judged("both", 12, 3, seed)
-    expected["all texts as one, and a reshape"] = True
+    cases = [(kind, *sizes) for sizes in ((8, 2), (12, 3), (6, 1)) for kind in ("right", "all texts as one")]
+    cases.append(("both", 12, 3))
+    found = {f"{kind}, heads: {heads}": judged(kind, d_model, heads, seed) for kind, d_model, heads in cases}
+    expected = {f"{kind}, heads: {heads}": kind != "right" for kind, _, heads in cases}
     message = (
-        "A right layer keeps the texts of a batch apart: False. The others make one long text of "
-        "them: True. Each verdict is a Python bool. Check first: what does a layer give for a text "
-        "when it is alone, and would it give this beside other texts than its own copies?"
+        "A right layer keeps the texts of a batch apart: False. The others make one long text of them: "
+        "True. Check first: what does a layer give for a text when it is alone?"
     )
     assert_equal(found, expected, message, name="your verdicts")
 checks_passed("mixes_rows")
 
-# %% check="mixes_rows_layers" points=2
+# %% check="mixes_rows_layers" points=2 card=["right layers of several numbers of heads, and with broken ones: a reshape at the wrong place, texts that attend to each other, positions or an order inside", "Rounding is no mixing"]
 # Hidden checks of mixes_rows: more layers, right and broken.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -3537,143 +2050,60 @@ def verdict_on(number, d_model, num_heads, seed):
 
     def layer(x):
         batch, n, _ = x.shape
-        if number == 5:
-            x = x + torch.arange(n)[:, None] / 10
-        Q, K, V = (x @ W / d_model**0.5 for W in (W_q, W_k, W_v))
+        place = torch.arange(n)[:, None]
+        Q, K, V = ((x + place / 10 if number == 5 else x) @ W / d_model**0.5 for W in (W_q, W_k, W_v))
+        if number == 4:
+            Q, K, V = (one.swapaxes(0, 1) for one in (Q, K, V))
         if number == 2:
             Q, K, V = (one.reshape(batch, num_heads, n, -1) for one in (Q, K, V))
-        elif number == 4:
-            Q, K, V = (torch.stack(one.swapaxes(0, 1).chunk(num_heads, -1), -3) for one in (Q, K, V))
         else:
             Q, K, V = (torch.stack(one.chunk(num_heads, -1), -3) for one in (Q, K, V))
         scores = Q @ K.transpose(-1, -2) / (d_model / num_heads) ** 0.5
         if number == 1:
             scores = scores.masked_fill(torch.ones(n, n).tril() == 0, -math.inf)
         if number == 8:
-            scores = scores - 0.3 * (torch.arange(n)[:, None] - torch.arange(n)).abs()
+            scores = scores - 0.3 * (place - place.T).abs()
         weights = torch.softmax(scores, dim=-1)
         result = weights @ V
-        if number == 4:
-            return torch.cat(result.unbind(-3), -1).swapaxes(0, 1), weights
-        if number == 6:
-            result = result + 0.1 * V.mean(dim=0)[None]
-        if number == 9:
-            result = result + 0.1 * (V.cumsum(dim=0) - V)
-        if number == 10:
-            result = result + 0.1 * (V.sum(dim=0) - V.cumsum(dim=0))
-        if number == 16:
-            result = result + 0.1 * V.roll(-1, dims=0)
-        if number == 11:  # rounding, not more
-            result = result + 8e-6 * (torch.arange(n)[:, None] % 2)
-        if number == 12:
-            result = result + 2e-3 * torch.arange(n)[:, None]
-        if number == 7:
-            result = result + 0.1 * V.roll(1, dims=-2)
+        more = {6: V.mean(dim=0)[None], 7: V.roll(1, dims=-2), 9: V.cumsum(dim=0) - V, 16: V.roll(-1, dims=0)}
+        result = result + 0.1 * more.get(number, 0.0)
+        result = result + {11: 8e-6 * (place % 2), 12: 2e-3 * place}.get(number, 0.0)
         if number in (13, 14):
-            special = torch.arange(n) == (0 if number == 13 else n - 1)
-            result = result * (1 + special / 2)[:, None]
+            result = result * (1 + (place == (0 if number == 13 else n - 1)) / 2)
         if number == 2:
             return result.reshape(batch, n, d_model), weights
         joined = torch.cat(result.unbind(-3), -1)
-        return joined, weights
+        return joined.swapaxes(0, 1) if number == 4 else joined, weights
 
     return mixes_rows(layer, d_model)
 
 
 #: What is right is known here and not beside the student's code, which could look at its caller.
-numbers = {
+by_order = {
     "no look at the future": 1,
     "a reshape for split_heads": 2,
-    "right": 3,
-    "words attend across texts": 4,
     "positions are added": 5,
-    "a little of all texts": 6,
     "the word before, the last word before the first": 7,
     "far words count less, on either side": 8,
-    "each text gets a little of the texts before it in the batch": 9,
-    "each text gets a little of the texts behind it in the batch": 10,
-    "right, with rounding near 1e-5": 11,
     "0.002 times the number of the position is added": 12,
     "the first position is treated otherwise": 13,
     "the last position is treated otherwise": 14,
-    "right, with trainable matrices": 15,
+}
+by_texts = {
+    "words attend across texts": 4,
+    "a little of all texts": 6,
+    "each text gets a little of the texts before it in the batch": 9,
     "each text gets a little of the next text, the last one of the first": 16,
 }
-
-
-def judged(kind, *sizes_and_seed):
-    return verdict_on(numbers[kind], *sizes_and_seed)
-
-
-seeds = iter(check_rng().integers(2**31, size=40).tolist())
-more_seed = int(check_rng().integers(2**31))
-
-
-def more_layers(which):
-    """The verdicts on some layers, all at once."""
-    expected = {name: number not in (3, 11, 15) for name, number in numbers.items() if number in which}
-    found = {name: judged(name, 12, 3, more_seed) for name in expected}
-    wrong = [name for name in expected if found[name] is not expected[name]]
-    message = (
-        "Layers of three heads. Those named 'right' mix nothing: False, also where rounding makes "
-        "a difference of up to 1e-5, and where the output requires a gradient. The others mix: "
-        f"True. Each verdict is a Python bool. Judged otherwise: {'; '.join(wrong)}."
-    )
-    assert_equal(found, expected, message, name="your verdicts")
-
-
-with check("right layers, and layers broken in the order", points=1):
-    for kind in [name for name, number in numbers.items() if number in (1, 2, 5, 7, 8)]:
-        for d_model, num_heads in ((12, 3), (8, 4)):
-            message = (
-                f"{num_heads} heads, {kind}: this layer mixes rows, and the Python bool True is "
-                "asked for. Check first: in which orders do you show it the words?"
-            )
-            assert_equal(judged(kind, d_model, num_heads, next(seeds)), True, message, name="the verdict")
-    message = (
-        "A right layer mixes nothing: the Python bool False is asked for, whatever its sizes. Check "
-        "first: does rounding count?"
-    )
-    for d_model, num_heads in ((12, 3), (12, 1), (8, 4), (6, 2)):
-        assert_equal(judged("right", d_model, num_heads, next(seeds)), False, message, name="the verdict")
-    more_layers((3, 11, 15, 1, 2, 5, 7, 8, 12, 13, 14))
-with check("right layers and broken ones, of many sizes", points=1):
-    for kind in ("words attend across texts", "a little of all texts"):
-        for d_model, num_heads in ((12, 3), (8, 4)):
-            message = (
-                f"{num_heads} heads, {kind}: a word's output depends on other texts, and the "
-                "Python bool True is asked for."
-            )
-            assert_equal(judged(kind, d_model, num_heads, next(seeds)), True, message, name="the verdict")
-    message = (
-        "A right layer mixes nothing: the Python bool False is asked for, whatever its sizes. Check "
-        "first: does rounding count?"
-    )
-    for d_model, num_heads in ((12, 2), (4, 4), (6, 3)):
-        assert_equal(judged("right", d_model, num_heads, next(seeds)), False, message, name="the verdict")
-    more_layers((3, 11, 15, 4, 6, 9, 10, 16))
-    for kind in ("right", "words attend across texts", "a little of all texts"):
-        for d_model, num_heads in ((15, 5), (7, 7), (3, 1), (64, 8)):
-            message = (
-                f"d_model = {d_model}, {num_heads} heads, {kind}: a Python bool is asked for, False "
-                "for a right layer and True for one in which a word's output depends on other "
-                "texts, whatever the sizes."
-            )
-            verdict = judged(kind, d_model, num_heads, next(seeds))
-            assert_equal(verdict, kind != "right", message, name="the verdict")
-    for d_model, num_heads in ((70, 5), (130, 1), (33, 3), (5, 5), (1, 1), (np.int64(12), 3)):
-        message = (
-            f"A right layer, d_model = {d_model}, {num_heads} heads: the Python bool False is "
-            "asked for."
-        )
-        assert_equal(judged("right", d_model, num_heads, more_seed), False, message, name="the verdict")
-    for kind in ("words attend across texts", "positions are added", "a little of all texts"):
-        for d_model, num_heads in ((70, 5), (33, 1), (5, 5)):
-            message = (
-                f"d_model = {d_model}, {num_heads} heads, {kind}: this layer mixes rows, and the "
-                "Python bool True is asked for."
-            )
-            assert_equal(judged(kind, d_model, num_heads, more_seed), True, message, name="the verdict")
+right = {"right": 3, "right, with rounding near 1e-5": 11, "right, with trainable matrices": 15}
+seed = int(check_rng().integers(2**31))
+for title, broken in (("broken in the order", by_order), ("broken across texts", by_texts)):
+    with check(f"right layers, and layers {title}", points=1):
+        for d_model, num_heads in ((12, 3), (22, 11), (6, 1)):
+            layers = right | (broken if num_heads > 1 else {})
+            found = {kind: verdict_on(number, d_model, num_heads, seed) for kind, number in layers.items()}
+            message = f"{num_heads} heads: False for the right layers, also with rounding, True for the others. Python bools."
+            assert_equal(found, {kind: kind not in right for kind in layers}, message, name="your verdicts")
 checks_passed("mixes_rows")
 ### END HIDDEN TESTS
 
@@ -3831,276 +2261,133 @@ def leave_one_head_out(attention, num_heads, measure, means=None):
     ### END SOLUTION
 
 
-# %% check="leave_one_head_out" points=3
+# %% check="leave_one_head_out" points=3 card=["entry `h` while head `h`, and no other, contributes 0 (`means` is `None`), or what its own part of `means` contributes. The bias of `W_o` belongs to no head", "Afterwards `attention` is what it was"]
 @probe
 def removed(numbers, num_heads, x, means):
-    """What leave_one_head_out returns where measure() is the layer's output, and the layer after."""
-
-    class Layer(nn.Module):
-        def __init__(self):
-            super().__init__()
-            d_model = x.shape[-1]
-            self.W_q, self.W_k, self.W_v, self.W_o = (
-                nn.Linear(d_model, d_model, dtype=torch.float64) for _ in range(4)
-            )
-
-        def forward(self, x):
-            parts = (part(x).unflatten(-1, (num_heads, -1)) for part in (self.W_q, self.W_k, self.W_v))
-            Q, K, V = (part.transpose(-2, -3) for part in parts)
-            result = F.scaled_dot_product_attention(Q, K, V)
-            return self.W_o(result.transpose(-2, -3).flatten(-2))
-
-    layer = Layer()
-    with torch.no_grad():
-        for name, value in layer.named_parameters():
-            value.copy_(numbers[name])
+    """What comes back where measure() is the layer's output, and the layer's numbers after."""
+    layer = nn.Module()
+    for name in ("W_q", "W_k", "W_v", "W_o"):
+        layer.add_module(name, nn.Linear(x.shape[-1], x.shape[-1], dtype=x.dtype))
+    layer.load_state_dict(numbers)
 
     def measure():
         with torch.no_grad():
-            return layer(x)
+            parts = (part(x).unflatten(-1, (num_heads, -1)) for part in (layer.W_q, layer.W_k, layer.W_v))
+            result = F.scaled_dot_product_attention(*(part.transpose(-2, -3) for part in parts))
+            return layer.W_o(result.transpose(-2, -3).flatten(-2))
 
     own = None if means is None else means.clone()
     found = leave_one_head_out(layer, num_heads, measure, own)
     return found, {name: value.detach() for name, value in layer.named_parameters()}
 
 
-def joined(numbers, num_heads, x):
-    """The heads' results side by side, before W_o: (batch, n, d_model)."""
-    Q, K, V = (
-        (x @ numbers[f"W_{one}.weight"].T + numbers[f"W_{one}.bias"]).chunk(num_heads, -1)
-        for one in "qkv"
-    )
-    return torch.cat([F.scaled_dot_product_attention(*head) for head in zip(Q, K, V)], -1)
-
-
 rng = check_rng()
-numbers = {}
-for one in "qkvo":
-    numbers[f"W_{one}.weight"] = torch.tensor(rng.normal(size=(12, 12)) / 3)
-    numbers[f"W_{one}.bias"] = torch.tensor(rng.normal(size=12))
-x = torch.tensor(rng.normal(size=(2, 5, 12)))
-means = torch.tensor(rng.normal(size=12))
-
-
-def zero_is_right(h):
-    """The output while head h contributes 0."""
-    found, _ = removed(numbers, 3, x, None)
-    assert_equal(len(found), 3, "One result for each of the three heads.", name="the length")
-    heads = joined(numbers, 3, x)
-    heads[..., 4 * h : 4 * h + 4] = 0.0
-    expected = heads @ numbers["W_o.weight"].T + numbers["W_o.bias"]
-    message = (
-        f"12 features, 3 heads: while head {h} is away, features {4 * h} to {4 * h + 3} of the "
-        "joined heads contribute nothing to the output, and all others, and the bias of W_o, what "
-        "they always do. Check first: which part of W_o is multiplied by them?"
-    )
-    assert_close(found[h], expected, message, name=f"the output without head {h}")
-
-
-def mean_is_right(h):
-    """What changes when head h says its mean in place of 0."""
-    by_zero, by_mean = removed(numbers, 3, x, None)[0], removed(numbers, 3, x, means)[0]
-    assert_equal([len(by_zero), len(by_mean)], [3, 3], "One result for each head.", name="lengths")
-    mine = slice(4 * h, 4 * h + 4)
-    expected = (numbers["W_o.weight"][:, mine] @ means[mine]).expand(2, 5, 12)
-    message = (
-        f"Head {h}: with `means` the output differs from that with 0 by one vector, the same for "
-        "all words: what the weights of W_o make of this head's four features of `means`. "
-        "(Compared is your result with `means` minus your result without.)"
-    )
-    assert_close(by_mean[h] - by_zero[h], expected, message, name=f"mean minus zero, head {h}")
-
-
-with check("the first head contributes 0", points=0.75):
-    zero_is_right(0)
-with check("the others contribute 0, one at a time", points=0.5):
-    zero_is_right(1)
-    zero_is_right(2)
-with check("the first head's mean: what it changes beside 0", points=0.75):
-    mean_is_right(0)
-with check("the others' means, one at a time: what they change beside 0", points=0.5):
-    mean_is_right(1)
-    mean_is_right(2)
+numbers = {f"W_{one}.weight": torch.tensor(rng.normal(size=(12, 12)) / 3) for one in "qkvo"}
+numbers |= {f"W_{one}.bias": torch.tensor(rng.normal(size=12)) for one in "qkvo"}
+x, means = torch.tensor(rng.normal(size=(2, 5, 12))), torch.tensor(rng.normal(size=12))
+parts = [(x @ numbers[f"W_{one}.weight"].T + numbers[f"W_{one}.bias"]).chunk(3, -1) for one in "qkv"]
+heads = torch.cat([F.scaled_dot_product_attention(*head) for head in zip(*parts)], -1)
+W_o, mine = numbers["W_o.weight"], [slice(4 * h, 4 * h + 4) for h in range(3)]
+for title, which, by_zero, by_mean in (("the first head", [0], 0.75, 0.75), ("the others, one at a time", [1, 2], 0.5, 0.5)):
+    with check(f"{title}: 0 in place of what it says", points=by_zero):
+        found, _ = removed(numbers, 3, x, None)
+        assert_equal(len(found), 3, "One result for each of the three heads.", name="the length")
+        for h in which:
+            expected = heads @ W_o.T + numbers["W_o.bias"] - heads[..., mine[h]] @ W_o[:, mine[h]].T
+            message = f"While head {h} is away, features {4 * h} to {4 * h + 3} of the joined heads add nothing; all else does."
+            assert_close(found[h], expected, message, name=f"the output without head {h}")
+    with check(f"{title}: what its mean changes beside 0", points=by_mean):
+        found, other = removed(numbers, 3, x, None)[0], removed(numbers, 3, x, means)[0]
+        assert_equal([len(found), len(other)], [3, 3], "One result for each head.", name="lengths")
+        for h in which:
+            expected = (W_o[:, mine[h]] @ means[mine[h]]).expand(2, 5, 12)
+            message = f"Head {h}: your result with means minus that without is what W_o makes of its part of means."
+            assert_close(other[h] - found[h], expected, message, name=f"mean minus zero, head {h}")
 with check("the layer is as before", points=0.5, side=True):
     for given in (None, means):
-        _, after = removed(numbers, 3, x, given)
         message = "After the call the layer has its old numbers, all of them."
-        assert_equal(after, numbers, message, name="the layer's parameters")
+        assert_equal(removed(numbers, 3, x, given)[1], numbers, message, name="the layer's parameters")
 checks_passed("leave_one_head_out")
 
-
-# %% check="leave_one_head_out_sizes" points=2
-# Hidden checks of leave_one_head_out: other sizes, one head, results that are no tensors.
+# %% check="leave_one_head_out_sizes" points=2 card=["It may stand anywhere inside a model", "returns anything (a number, a pair of numbers, a tensor)", "what its own part of `means` contributes"]
+# Hidden checks of leave_one_head_out: other sizes, one head, in a model; results that are no tensors.
 ### BEGIN HIDDEN TESTS
 @probe
-def removed_in(numbers, num_heads, x, means, how):
+def removed_in(numbers, num_heads, x, means, how="tensor"):
+    layer = nn.Module()
+    for name in ("W_q", "W_k", "W_v", "W_o"):
+        layer.add_module(name, nn.Linear(x.shape[-1], x.shape[-1], dtype=x.dtype))
+    layer.load_state_dict(numbers)
+    if how == "frozen":
+        layer.eval().requires_grad_(False)
     seen = torch.ones(x.shape[-2], x.shape[-2], dtype=torch.bool)
-    seen[0] = how != "tensor, word 0 sees nothing"
-    class Layer(nn.Module):
-        def __init__(self):
-            super().__init__()
-            d_model = x.shape[-1]
-            self.W_q, self.W_k, self.W_v, self.W_o = (
-                nn.Linear(d_model, d_model, dtype=x.dtype) for _ in range(4)
-            )
-
-        def forward(self, x):
-            parts = (part(x).unflatten(-1, (num_heads, -1)) for part in (self.W_q, self.W_k, self.W_v))
-            Q, K, V = (part.transpose(-2, -3) for part in parts)
-            result = F.scaled_dot_product_attention(Q, K, V, seen)
-            return self.W_o(result.transpose(-2, -3).flatten(-2))
-
-    layer = Layer()
-    with torch.no_grad():
-        for name, value in layer.named_parameters():
-            value.copy_(numbers[name])
-    model = nn.Sequential(nn.Identity(), layer, nn.Tanh())
+    seen[0] = how != "word 0 sees nothing"
 
     def measure():
-        with torch.no_grad():
-            output = model(x)
         if how in ("pair", "nothing"):
             return (0, "words") if how == "pair" else None
-        return output if "tensor" in how else {"mean": output.mean().item(), "of": "words"}
+        with torch.no_grad():
+            parts = (part(x).unflatten(-1, (num_heads, -1)) for part in (layer.W_q, layer.W_k, layer.W_v))
+            result = F.scaled_dot_product_attention(*(part.transpose(-2, -3) for part in parts), seen)
+            return torch.tanh(layer.W_o(result.transpose(-2, -3).flatten(-2)))
 
-    own = None if means is None else means.clone()
-    if how != "tensor, frozen":
-        return leave_one_head_out(layer, num_heads, measure, own)
-    model.eval().requires_grad_(False)
-    with torch.no_grad():
-        if own is None:
-            return leave_one_head_out(layer, np.int64(num_heads), measure)
-        return leave_one_head_out(layer, np.int64(num_heads), measure, means=own)
+    return leave_one_head_out(layer, num_heads, measure, None if means is None else means.clone())
 
 
-def expected_of(numbers, num_heads, x, means):
-    parts = [
-        (x @ numbers[f"W_{one}.weight"].T + numbers[f"W_{one}.bias"]).chunk(num_heads, -1)
-        for one in "qkv"
-    ]
-    results = [F.scaled_dot_product_attention(*head) for head in zip(*parts)]
-    outputs = []
-    for h in range(num_heads):
-        said = [one.clone() for one in results]
-        said[h] = (
-            torch.zeros_like(said[h])
-            if means is None
-            else means.chunk(num_heads)[h].expand_as(said[h])
-        )
-        outputs.append(torch.cat(said, -1) @ numbers["W_o.weight"].T + numbers["W_o.bias"])
-    return [torch.tanh(output) for output in outputs]
+def case(num_heads, d_model):
+    numbers = {f"W_{one}.weight": torch.tensor(rng.normal(size=(d_model, d_model)) / 4) for one in "qkvo"}
+    numbers |= {f"W_{one}.bias": torch.tensor(0.5 * rng.normal(size=d_model)) for one in "qkvo"}
+    return numbers, num_heads, torch.tensor(rng.normal(size=(2, 4, d_model))), torch.tensor(rng.normal(size=d_model))
+
+
+def outputs_are_right(case, chosen, how="tensor"):
+    """Each of these heads by 0 and, compared with that, by its part of `means`."""
+    numbers, num_heads, x, means = case
+    by_zero, by_mean = (removed_in(numbers, num_heads, x, given, how) for given in (None, means))
+    parts = [(x @ numbers[f"W_{one}.weight"].T + numbers[f"W_{one}.bias"]).chunk(num_heads, -1) for one in "qkv"]
+    heads = [F.scaled_dot_product_attention(*head) for head in zip(*parts)]
+    W_o, said = numbers["W_o.weight"], f"{num_heads} heads, {x.shape[-1]} features, in a model ({how}):"
+    for h in chosen:
+        rest = torch.cat([head * (place != h) for place, head in enumerate(heads)], -1)
+        expected = torch.tanh(rest @ W_o.T + numbers["W_o.bias"])
+        if how != "word 0 sees nothing":
+            message = f"{said} while one head contributes 0, all others do what they always do."
+            assert_close(by_zero[h], expected, message, name=f"the output without head {h}")
+        part = W_o.chunk(num_heads, -1)[h] @ means.chunk(num_heads)[h]
+        message = f"{said} a head contributes what W_o makes of its part of `means`, in place of 0."
+        wanted, against = torch.tanh(torch.atanh(by_zero[h]) + part), "computed from that with 0"
+        assert_close(by_mean[h], wanted, message, name=f"the output, head {h}", rtol=1e-5, against=against)
 
 
 rng = check_rng()
-cases = []
-sizes = [(1, 6, 2, 4), (2, 8, 3, 5), (4, 8, 1, 3), (6, 18, 2, 7)]
-sizes += [(5, 5, 2, 4), (3, 9, 1, 1), (2, 4, 4, 4)]  # one feature a head; as many as heads; float32
-for num_heads, d_model, batch, n in sizes:
-    numbers = {}
-    for one in "qkvo":
-        numbers[f"W_{one}.weight"] = torch.tensor(rng.normal(size=(d_model, d_model)) / 4)
-        numbers[f"W_{one}.bias"] = torch.tensor(0.5 * rng.normal(size=d_model))
-    x = torch.tensor(rng.normal(size=(batch, n, d_model)))
-    means = torch.tensor(rng.normal(size=d_model))
-    if len(cases) == 6:
-        numbers = {name: value.float() for name, value in numbers.items()}
-        x, means = x.float(), means.float()
-    cases.append((numbers, num_heads, x, means))
-for num_heads, d_model, batch, n in ((5, 70, 2, 3), (3, 6, 1, 65), (1, 33, 2, 2), (3, 15, 3, 3)):
-    numbers = {}
-    for one in "qkvo":
-        shape = (d_model, d_model)
-        numbers[f"W_{one}.weight"] = torch.tensor(rng.normal(size=shape) / (2 * d_model**0.5))
-        numbers[f"W_{one}.bias"] = torch.tensor(0.5 * rng.normal(size=d_model))
-    x = torch.tensor(rng.normal(size=(batch, n, d_model)))
-    means = torch.tensor(rng.normal(size=d_model)).abs() * (0.0 if num_heads == 1 else 0.5)
-    cases.append((numbers, num_heads, x, means))
-
-
-def outputs_are_right(case, heads, how="tensor"):
-    """Each of these heads by 0 and, compared with that, by its part of `means`."""
-    numbers, num_heads, x, means = case
-    by_zero = removed_in(numbers, num_heads, x, None, how)
-    by_mean = removed_in(numbers, num_heads, x, means, how)
-    width = x.shape[-1] // num_heads
-    size = f"{num_heads} heads, {x.shape[-1]} features, {x.dtype}, the layer in a model: "
-    if how == "tensor, frozen":
-        size = f"In evaluation mode, frozen, under no_grad, means by name or left out: {size}"
-    close = 1e-5 if x.dtype == torch.float64 else 1e-3
-    for h in heads:
-        expected = expected_of(numbers, num_heads, x, None)[h]
-        name = f"the output without head {h}"
-        message = size + "while one head contributes 0, all others do what they always do."
-        assert_close(by_zero[h], expected, message, name=name)
-        mine = slice(h * width, (h + 1) * width)
-        moved = torch.atanh(by_zero[h]) + numbers["W_o.weight"][:, mine] @ means[mine]
-        message = size + "a head contributes what W_o makes of its part of `means`, in place of 0."
-        name, wanted = f"the output, head {h}", torch.tanh(moved)
-        by = "computed from that with 0"
-        assert_close(by_mean[h], wanted, message, name=name, rtol=close, against=by)
-
-
+cases = [case(heads, d_model) for heads, d_model in ((1, 6), (2, 8), (4, 8), (5, 5))]
 with check("the first head", points=1):
-    for case in cases:
-        outputs_are_right(case, [0])
-    outputs_are_right(cases[0], [0], "tensor, frozen")
-def where_a_word_sees_nothing(case):
-    """Each head by its part of `means`, compared with that by 0, also where nothing is attended to."""
-    numbers, num_heads, x, means = case
-    how = "tensor, word 0 sees nothing"
-    by_zero, by_mean = (removed_in(numbers, num_heads, x, one, how) for one in (None, means))
-    width = x.shape[-1] // num_heads
-    for h in range(num_heads):
-        mine = slice(h * width, (h + 1) * width)
-        moved = torch.atanh(by_zero[h]) + numbers["W_o.weight"][:, mine] @ means[mine]
-        message = (
-            f"{num_heads} heads, {x.shape[-1]} features, {x.dtype}, the layer in a model, where word 0 "
-            "may attend to nothing, and every other word to all: for all words a head contributes "
-            "what W_o makes of its part of `means`, in place of 0."
-        )
-        name, by = f"the output, head {h}", "computed from that with 0"
-        assert_close(by_mean[h], torch.tanh(moved), message, name=name, rtol=1e-5, against=by)
-
-
+    for one in cases:
+        outputs_are_right(one, [0])
+    outputs_are_right(cases[1], [0], "frozen")
 with check("other heads; a word with nothing to see; results of any kind", points=1):
-    for case in cases[1:7]:
-        numbers, num_heads, x, _ = case
-        outputs_are_right(case, range(1, num_heads))
-        found = removed_in(numbers, num_heads, x, None, "dict")
-        kinds = [one.get("of") if isinstance(one, dict) else one for one in found]
-        message = "measure() may return anything, here a dict: it stands in the list as it is."
-        assert_equal(kinds, ["words"] * num_heads, message)
-        for how, one in (("pair", (0, "words")), ("nothing", None)):
-            message = f"measure() returns {one} each time, here: so that is what the list holds."
-            found = removed_in(numbers, num_heads, x, None, how)
-            assert_equal(list(found), [one] * num_heads, message, name="the list")
-    for case in cases[7:]:
-        outputs_are_right(case, range(1, case[1]))
-    outputs_are_right(cases[1], [1], "tensor, frozen")
-    where_a_word_sees_nothing(cases[1])
+    for one in cases[1:]:
+        outputs_are_right(one, range(1, one[1]))
+    outputs_are_right(cases[1], [1], "word 0 sees nothing")
+    for how, result in (("pair", (0, "words")), ("nothing", None)):
+        message = f"measure() returns {result} each time, here: so that is what the list holds."
+        found = removed_in(*cases[2][:3], None, how)
+        assert_equal(list(found), [result] * 4, message, name="the list")
 checks_passed("leave_one_head_out")
 ### END HIDDEN TESTS
 
-
-# %% check="leave_one_head_out_after" points=1
+# %% check="leave_one_head_out_after" points=1 card=["Afterwards `attention` is what it was, with the same parameters. Checked when graded only: also where `measure` raises an error", "Arguments are not changed"]
 # Hidden checks of leave_one_head_out: the same trainable parameters, also when measure raises.
 ### SIDE CONDITION: counts once another check of leave_one_head_out passes.
 ### BEGIN HIDDEN TESTS
 @probe
 def afterwards(numbers, means, fails_at, training, frozen):
-    class Layer(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.W_q, self.W_k, self.W_v, self.W_o = (
-                nn.Linear(6, 6, dtype=torch.float64) for _ in range(4)
-            )
-
-    layer = Layer()
-    with torch.no_grad():
-        for name, value in layer.named_parameters():
-            value.copy_(numbers[name])
+    layer = nn.Module()
+    for name in ("W_q", "W_k", "W_v", "W_o"):
+        layer.add_module(name, nn.Linear(6, 6, dtype=torch.float64))
+    layer.load_state_dict(numbers)
     layer.train(training).requires_grad_(not frozen)
-    before, calls = dict(layer.named_parameters()), []
+    before, calls, raised = dict(layer.named_parameters()), [], "nothing"
     means = None if means is None else means.clone()
 
     def measure():
@@ -4109,75 +2396,36 @@ def afterwards(numbers, means, fails_at, training, frozen):
             raise KeyError("what measure says")
         return len(calls)
 
-    raised = "nothing"
     try:
         leave_one_head_out(layer, 3, measure, means)
     except KeyError:
         raised = "KeyError"
     after = dict(layer.named_parameters())
-    same = {name: after.get(name) is value for name, value in before.items()}
-    trainable = {name: value.requires_grad == (not frozen) and value.is_leaf for name, value in after.items()}
+    same = [after.get(name) is value and value.requires_grad != frozen for name, value in before.items()]
     with torch.no_grad():
-        says = layer.W_o(torch.ones(2, 6, dtype=torch.float64)), layer.training, means
-    return {name: value.detach() for name, value in after.items()}, same, trainable, raised, says
+        says = layer.W_o(torch.ones(2, 6, dtype=torch.float64))
+    return {name: value.detach() for name, value in after.items()}, says, [raised, layer.training, same], means
 
 
 rng = check_rng()
-numbers = {}
-for one in "qkvo":
-    numbers[f"W_{one}.weight"] = torch.tensor(rng.normal(size=(6, 6)))
-    numbers[f"W_{one}.bias"] = torch.tensor(rng.normal(size=6))
+numbers = {f"W_{one}.weight": torch.tensor(rng.normal(size=(6, 6))) for one in "qkvo"}
+numbers |= {f"W_{one}.bias": torch.tensor(rng.normal(size=6)) for one in "qkvo"}
 own = torch.tensor(rng.normal(size=6))
-modes = [(None, True), (own, True), (None, False), (own, False)]
-
-
-def has_numbers(found, wanted):
-    """Whether a parameter has these numbers, whatever its dtype."""
-    if not isinstance(found, torch.Tensor) or found.shape != wanted.shape:
-        return False
-    return bool((found == wanted).all())
-
-
-for (means, training), frozen in [(mode, how) for how in (False, True) for mode in modes]:
-    for fails_at in (None, 1, 3):
-        found = afterwards(numbers, means, fails_at, training, frozen)
-        after, same, trainable, raised, says = found
-        call = (
-            f"{'Without' if means is None else 'With'} `means`, measure raises "
-            f"{'no error' if fails_at is None else f'an error at its call number {fails_at}'}: "
-        )
-        other = [name for name in numbers if not has_numbers(after.get(name), numbers[name])]
-        message = call + (
-            "after the call each parameter should have its old numbers again. Those that do not "
-            f"have them: {', '.join(other)}."
-        )
-        assert_equal(other, [], message, name="the parameters without their old numbers")
-        message = call + (
-            "after the call the layer has its old parameters, which "
-            f"{'require no gradient, as before' if frozen else 'can be trained'}."
-        )
-        assert_equal(after, numbers, message, name="the layer's parameters")
-        assert_equal(same, dict.fromkeys(numbers, True), message, name="'the same parameters'")
-        assert_equal(trainable, dict.fromkeys(numbers, True), message, name="'as trainable as before'")
-        output, mode, means_after = says
-        kept = (
-            "After the call the layer works as before"
-            f"{'' if fails_at is None else ', also when measure raises an error'}: "
-        )
-        expected = numbers["W_o.weight"].sum(dim=1) + numbers["W_o.bias"]
-        message = kept + "W_o gives the output that its weight and bias make. Check first: is a hook left?"
-        assert_close(output, expected.expand(2, 6), message, name="the output of W_o")
-        message = kept + f"it should be in {'training' if training else 'evaluation'} mode, as it was."
-        assert_equal(mode, training, message, name="layer.training")
-        assert_equal(means_after, means, "`means` was changed by the call.", name="means")
-        wanted = "nothing" if fails_at is None else "KeyError"
-        message = (
-            "No error is raised where measure raises none."
-            if fails_at is None
-            else f"measure raises a KeyError at its call number {fails_at} (three heads): the "
-            "error is the caller's, let it through."
-        )
-        assert_equal(raised, wanted, message, name="what is raised")
+expected = (numbers["W_o.weight"].sum(dim=1) + numbers["W_o.bias"]).expand(2, 6)
+for means, fails_at, training, frozen in (
+    (None, None, True, False), (own, None, True, False), (own, None, False, True), (None, 1, True, False), (own, 3, True, False)
+):
+    after, says, facts, means_after = afterwards(numbers, means, fails_at, training, frozen)
+    error = "no error" if fails_at is None else f"an error at its call number {fails_at}"
+    call = f"{'Without' if means is None else 'With'} `means`, measure raises {error}:"
+    message = f"{call} after the call each parameter has its old numbers again."
+    assert_equal(after, numbers, message, name="the layer's parameters")
+    message = f"{call} afterwards W_o gives the output that its weight and bias make. Check first: is a hook left?"
+    assert_close(says, expected, message, name="the output of W_o")
+    message = f"{call} an error is let through; mode, parameters and what requires a gradient are as before."
+    wanted = ["nothing" if fails_at is None else "KeyError", training, [True] * 8]
+    assert_equal(facts, wanted, message, name="what is raised, training, 'the same parameters'")
+    assert_equal(means_after, means, "`means` was changed by the call.", name="means")
 ### END HIDDEN TESTS
 
 # %% [markdown]
