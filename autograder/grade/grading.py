@@ -57,9 +57,9 @@ def grade(
 
     1. :func:`parse`: the bytes become cells, and what is odd about them;
     2. :func:`_run_tests`: every test, in a box with the student's notebook;
-    3. :func:`.naming.named`: the known mistake where failing tests show one;
+    3. :func:`.with_known_mistakes`: the known mistake where failing tests show one;
     4. :func:`_follow_through`: once more, what builds on a failed exercise;
-    5. :func:`.naming.located`: where a small change would mend an exercise;
+    5. :func:`.with_places_to_look_at`: where a small change would mend an exercise;
     6. :func:`_without_lone_side_conditions`: what counts only beside other points;
     7. :func:`_with_reasons`: why a name is missing.
 

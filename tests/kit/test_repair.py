@@ -15,7 +15,7 @@ import pytest
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED
-from autograder.grade import naming
+from autograder.grade import failed_exercises
 from lesson_kit import advice as advice_module
 from lesson_kit import checks, repair, setting
 from lesson_kit.advice import in_this_notebook
@@ -384,7 +384,7 @@ def test_a_notebook_names_the_line(student: Callable[..., list[str]]) -> None:
 def test_the_verdict_names_the_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repair, "LOOK_ON", 30.0)  # as much as it takes, on a busy machine too
     for name in ("REPAIRS_OF_AN_EXERCISE", "REPAIRS_OF_A_NOTEBOOK", "SECONDS_OF_A_REPAIR"):
-        monkeypatch.setattr(naming, name, 60.0)
+        monkeypatch.setattr(failed_exercises, name, 60.0)
     lesson = tiny_course(tmp_path).lesson("01")
     folder = tmp_path / "source"
     write_source(lesson, folder)
