@@ -49,7 +49,7 @@ def _goal(lessons: list[Progress]) -> list[str]:
     left = [lesson for lesson in lessons if not lesson.done and not lesson.problem]
     begun = [lesson for lesson in left if lesson.begun]
     if left:
-        goal = next(iter(begun[::-1] or [one for one in left if one.core] or left))
+        goal = next(iter(begun[::-1] or [lesson for lesson in left if lesson.core] or left))
         words = "Go on with" if len(left) < len(lessons) or begun else "Begin with"
         return [f"**{words} [{_cell(goal.title)}]({goal.link}).**"]
     return ["All visible checks pass. More checks run when your work is graded."] if lessons else []

@@ -33,8 +33,8 @@ def _say() -> None:
 
     from .cells import asked_by_a_page
 
-    if asked_by_a_page():
-        text, plain = where_you_were(Path.cwd())
+    text, plain = where_you_were(Path.cwd())
+    if asked_by_a_page() and text:
         publish_display_data({"text/markdown": text, "text/plain": plain})
 
 
@@ -45,13 +45,16 @@ def where_you_were(folder: Path) -> tuple[str, str]:
         folder: of the lesson.
 
     Returns:
-        The same as Markdown, with a link to the cell, and as plain text.
+        The same as Markdown, with a link to the cell, and as plain text; two empty texts where the
+        folder is no lesson's, as on the start page.
     """
     from .course_progress import lesson_notebooks, progress_of
 
     notebooks = [path for path in lesson_notebooks(folder.parent) if path.parent == folder]
-    progress = progress_of(notebooks[0]) if notebooks else None
-    if progress is None or progress.problem or not (progress.begun or progress.passing):
+    if not notebooks:
+        return "", ""
+    progress = progress_of(notebooks[0])
+    if progress.problem or not (progress.begun or progress.passing):
         return "Ready.", "Ready."
     if progress.done:
         said = f"Ready. All {progress.checks} visible checks pass here."

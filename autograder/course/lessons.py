@@ -257,12 +257,12 @@ class Course:
 
 
 def _led_on(
-    one: LessonText | Lesson, others: Sequence[LessonText | Lesson]
+    this: LessonText | Lesson, others: Sequence[LessonText | Lesson]
 ) -> tuple[str, str] | None:
     """Title of the lesson after another, and its place from that one's folder: the next that is no
     draft, and on the core path the next on that path."""
     finished = [lesson for lesson in others if not lesson.draft]
-    on_path = [lesson for lesson in finished if one.core and lesson.core]
+    on_path = [lesson for lesson in finished if this.core and lesson.core]
     for lesson in on_path or finished:
         name = lesson.notebook_name if isinstance(lesson, Lesson) else lesson.notebook
         number = int(lesson.folder.partition("-")[0])

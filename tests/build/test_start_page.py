@@ -125,6 +125,7 @@ def test_progress_is_what_was_saved(course: Path) -> None:
 def test_the_setup_cell_says_where_the_student_was(course: Path) -> None:
     folder = course / "01-tiny"
     assert where_you_were(folder)[0] == "Ready."
+    assert where_you_were(course) == ("", "")  # the start page uses the kit too
     type_in(course / TINY, double="def double(x):\n    return 2 * x\n")
     ran(course / TINY, "test_double")
     said, plain = where_you_were(folder)
