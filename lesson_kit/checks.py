@@ -31,6 +31,7 @@ from .differences import (
     kind_of,
     tolerance,
     where_they_differ,
+    with_verb,
 )
 from .exceptions import unwritten
 from .failures import (
@@ -164,7 +165,7 @@ def assert_close(
 
     unfit = _unfit(actual, expected, name, against, precise=precise)
     if unfit:
-        fail(f"{name} {unfit}")
+        fail(with_verb(name, unfit))
     got, want = as_numpy(actual), as_numpy(expected)
     if got.size == 0:
         return
@@ -187,7 +188,7 @@ def _how_they_differ(
 ) -> str:
     name, against = names
     if got.ndim == 0:
-        return f"{name} {in_place_of('is', *_told_apart(got, want), against)}"
+        return with_verb(name, in_place_of("is", *_told_apart(got, want), against))
     first = first_place(wrong)
     if np.isnan(got).any():
         both = ", and in what it is compared with" if np.isnan(want).any() else ""

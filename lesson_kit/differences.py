@@ -8,6 +8,7 @@ arrays that differ the part to look at is small enough to be shown, with its ind
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -25,6 +26,7 @@ __all__ = [
     "kind_of",
     "tolerance",
     "where_they_differ",
+    "with_verb",
 ]
 
 
@@ -72,6 +74,8 @@ Difference = tuple[str, Shown]
 
 #: What a value is called that a check gives no name.
 NAMELESS = "the result"
+#: A part of a part is "item 0, 2 of the result".
+_ITEM = re.compile(r"item ([\d, ]+) of (.*)", re.S)
 #: Names that are listed of those that are missing, or too many.
 MAX_NAMES = 8
 
@@ -130,6 +134,17 @@ def in_place_of(does: str, yours: object, wanted: object, against: str = "") -> 
     return f"{does} {yours} and should {should} {wanted}."
 
 
+def with_verb(name: str, said: str) -> str:
+    """A value's name and what is said of it: the numbers have, the result has."""
+    head = re.split(r" of |,", name)[0]
+    if re.fullmatch(r"(?!how |what )[A-Za-z' ]*[a-z](?<![siua])s", head):
+        for one, many in (("is ", "are "), ("has ", "have "), ("holds ", "hold ")):
+            if said.startswith(one):
+                said = many + said.removeprefix(one)
+                break
+    return f"{name} {said}"
+
+
 def difference(actual: Any, expected: Any, name: str, against: str = "") -> Difference | None:
     """What differs first, in words and, where they are small, as a pair of arrays.
 
@@ -143,10 +158,11 @@ def difference(actual: Any, expected: Any, name: str, against: str = "") -> Diff
     if isinstance(expected, (np.ndarray, torch.Tensor)):
         if actual.dtype != expected.dtype:
             said = in_place_of("has dtype", actual.dtype, expected.dtype, against)
-            return f"{name} {said}", (None, "")
+            return with_verb(name, said), (None, "")
         got, want = as_numpy(actual), as_numpy(expected)
         if got.shape != want.shape:
-            return f"{name} {in_place_of('has shape', got.shape, want.shape, against)}", (None, "")
+            said = in_place_of("has shape", got.shape, want.shape, against)
+            return with_verb(name, said), (None, "")
         same = got == want
         if want.dtype.kind == "f":
             same |= np.isnan(got) & np.isnan(want)
@@ -165,7 +181,7 @@ def difference(actual: Any, expected: Any, name: str, against: str = "") -> Diff
             counted = f"{name}: {items}{other}."
             names = all(isinstance(item, str) for item in (*actual, *expected))
             return counted + (_alone(actual, expected, against) if names else ""), (None, "")
-        pairs = [(f"item {n} of {name}", *pair) for n, pair in enumerate(zip(actual, expected))]
+        pairs = [(_part(n, name), *pair) for n, pair in enumerate(zip(actual, expected))]
     elif isinstance(expected, dict):
         if set(actual) != set(expected):
             other = f"are others {against}" if against else "should be others"
@@ -179,7 +195,7 @@ def difference(actual: Any, expected: Any, name: str, against: str = "") -> Diff
             # A truth value without a name is the check's own, and no result of anybody's.
             return ("This does not hold here." if expected else "This holds here."), (None, "")
         said = in_place_of("is", repr(actual), repr(expected), against)
-        return f"{name} {said}", (None, "")
+        return with_verb(name, said), (None, "")
     else:
         return None
     for part, yours, wanted in pairs:
@@ -187,6 +203,11 @@ def difference(actual: Any, expected: Any, name: str, against: str = "") -> Diff
         if found is not None:
             return found
     return None
+
+
+def _part(number: int, name: str) -> str:
+    whole = _ITEM.match(name)
+    return f"item {whole[1]}, {number} of {whole[2]}" if whole else f"item {number} of {name}"
 
 
 def _of_other_kinds(actual: Any, expected: Any, name: str, against: str) -> str:
@@ -197,8 +218,8 @@ def _of_other_kinds(actual: Any, expected: Any, name: str, against: str) -> str:
     arrays = (np.ndarray, torch.Tensor)
     if against and isinstance(actual, arrays) and isinstance(expected, arrays):
         # A check may have put together what came there, in an array of its own.
-        return f"{name} is {kinds[0]}; {against} it is compared as {kinds[1]}."
-    return f"{name} {in_place_of('is', *kinds, against)}"
+        return f"{with_verb(name, f'is {kinds[0]}')}; {against} it is compared as {kinds[1]}."
+    return with_verb(name, in_place_of("is", *kinds, against))
 
 
 def _untrue(actual: Facts, expected: Facts, name: str) -> Difference | None:

@@ -249,7 +249,9 @@ class ChecksFailed(CheckFailed):
 
     def __init__(self, parts: list[Part]) -> None:
         self.parts = parts
-        self.failed = failed = [part for part in parts if part.error is not None]
+        failed = [part for part in parts if part.error is not None]
+        # What is wrong comes first: a side condition that holds says nothing of a mistake.
+        self.failed = sorted(failed, key=lambda part: isinstance(part.error, NotYetCounted))
         wrong = sum(not isinstance(part.error, NotYetCounted) for part in failed)
         do = "does" if wrong == 1 else "do"
         super().__init__(f"{wrong} of {len(parts)} checks {do} not pass yet.")

@@ -12,7 +12,7 @@ import pytest
 from lesson_kit import progress
 from lesson_kit.checks import assert_close, assert_equal
 from lesson_kit.differences import LONGEST, MOST, where_they_differ
-from lesson_kit.failures import CheckFailed
+from lesson_kit.failures import CheckFailed, ChecksFailed, Part, settle
 
 
 def differing(shape: tuple[int, ...], place: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
@@ -56,6 +56,37 @@ def test_a_large_difference_is_told_with_numbers_and_nothing_left_out() -> None:
     assert "..." not in text
     assert "Yours [2, 3:11]:" in text and "Expected [2, 3:11]:" in text
     assert "yours [2, 3:11]" in box and "expected [2, 3:11]" in box
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("the numbers", "The numbers have shape (2,) and should have shape (3,)."),
+        ("the weights of each text", "The weights of each text have shape (2,) and should"),
+        ("the loss", "The loss has shape (2,) and should have shape (3,)."),
+        ("how many results", "how many results has shape (2,)"),
+        ("the shape of the weights", "The shape of the weights has shape (2,)"),
+    ],
+)
+def test_many_have_and_one_has(name: str, said: str) -> None:
+    with pytest.raises(CheckFailed) as failed:
+        assert_close(np.zeros(2), np.zeros(3), "Three?", name=name)
+    assert said in str(failed.value)
+
+
+def test_what_is_wrong_stands_before_what_only_does_not_count_yet() -> None:
+    wrong = Part("by hand", 1.0, CheckFailed("Is it twice x?"), over=True)
+    parts = settle([Part("its input stays", 0.5, over=True, side=True), wrong], "double")
+    failed = ChecksFailed(parts)
+    text = failed.html()
+    assert text.index("by hand") < text.index("<details>") < text.index("its input stays")
+    assert failed.points() == 0
+
+
+def test_a_part_of_a_part_is_said_by_both_numbers() -> None:
+    with pytest.raises(CheckFailed) as failed:
+        assert_equal([1, [2, (3, 4)]], [1, [2, (3, 5)]], "Which?", name="the list")
+    assert "Item 1, 1, 1 of the list is 4 and should be 5." in str(failed.value)
 
 
 @pytest.mark.parametrize("gap", [1e-3, 1e-5, 1e-8, 1e-12])
