@@ -34,6 +34,7 @@ LESSONS = "|".join(lesson.folder for lesson in COURSE.lessons)
 #: Modules that name attention all the same, each with the reason.
 NAMES_ATTENTION = {
     "autograder/cli/main.py": "the command's second name",
+    "lesson_kit/__init__.py": "the name of the module below",
     "lesson_kit/attention_view.py": "a figure of the field, which lessons call by its name",
     "lesson_kit/chat_model.py": "keys of the format that a published model is in",
     "lesson_kit/course_progress.py": "a key in notebooks that were handed out before",
