@@ -173,7 +173,7 @@ def merge_pairs(symbols, merges):
     ### END SOLUTION
 
 
-# %% check="merge_pairs" points=4
+# %% check="merge_pairs" points=4 card=["the one that stands **earliest** in `merges` is joined, at all its places, from left to right and without overlap", "A joined symbol is a symbol like any other, and later merges may join it again", "Neither argument is changed"]
 he_th = [("h", "e"), ("t", "h"), ("i", "s"), ("th", "is")]
 with check("one merge, at all its places", points=1):
     message = "The only merge is ('h', 'e'); it should be made at every place where h and e are neighbours."
@@ -217,7 +217,7 @@ with check("symbols as before", points=0.25, side=True):
 checks_passed("merge_pairs")
 
 
-# %% check="merge_pairs_words" points=3
+# %% check="merge_pairs_words" points=3 card=["the one that stands **earliest** in `merges` is joined, at all its places, from left to right and without overlap", "until no two neighbours are a pair of the list", "`symbols` is a list of strings, those of one word (a blank may be among them)"]
 # Hidden checks of merge_pairs: random words and merges, repeated letters, blanks, other scripts.
 ### BEGIN HIDDEN TESTS
 def after_one(symbols, pair):
@@ -287,7 +287,7 @@ checks_passed("merge_pairs")
 ### END HIDDEN TESTS
 
 
-# %% check="merge_pairs_contract" points=1
+# %% check="merge_pairs_contract" points=1 card=["An empty list gives `[]`", "until no two neighbours are a pair of the list", "Neither argument is changed", "A new list of strings"]
 # Hidden checks of merge_pairs: nothing to do; the arguments stay as they are.
 ### SIDE CONDITION: counts once another check of merge_pairs passes.
 ### BEGIN HIDDEN TESTS
@@ -396,7 +396,7 @@ def learn_merges(word_counts, num_merges):
     ### END SOLUTION
 
 
-# %% check="learn_merges" points=4
+# %% check="learn_merges" points=4 card=["Each time the pair that occurs most often, counted with the words' counts", "counts twice. It becomes one symbol in every word, from left to right without overlap", "most frequent pair first, counted anew after each", "Of equally frequent pairs the smallest, as Python compares tuples of strings", "It ends early where no word has two symbols left. `num_merges = 0` gives `[]`", "`word_counts` is not changed"]
 five = {"he": 9, "hen": 3, "the": 1, "this": 5, "that": 4}
 with check("the first merge: the most frequent pair", points=1):
     message = (
@@ -448,7 +448,7 @@ with check("word_counts as before", points=0.25, side=True):
 checks_passed("learn_merges")
 
 
-# %% check="learn_merges_words" points=3
+# %% check="learn_merges_words" points=3 card=["Each time the pair that occurs most often, counted with the words' counts", "counts twice. It becomes one symbol in every word, from left to right without overlap", "Of equally frequent pairs the smallest, as Python compares tuples of strings", "It ends early where no word has two symbols left", "a blank is a character like any other"]
 # Hidden checks of learn_merges: random words; letters that repeat; ties, to the very end; blanks.
 ### BEGIN HIDDEN TESTS
 def joined(word, left, right):
@@ -521,7 +521,7 @@ checks_passed("learn_merges")
 ### END HIDDEN TESTS
 
 
-# %% check="learn_merges_contract" points=1
+# %% check="learn_merges_contract" points=1 card=["`num_merges = 0` gives `[]`", "`ValueError`: `num_merges` is negative", "`word_counts` is not changed"]
 # Hidden checks of learn_merges: num_merges of 0 or less; word_counts stays as it is.
 ### SIDE CONDITION: counts once another check of learn_merges passes.
 ### BEGIN HIDDEN TESTS
@@ -984,7 +984,7 @@ def bits_per_character(loss, num_tokens, num_characters):
     ### END SOLUTION
 
 
-# %% check="bits_per_character" points=2
+# %% check="bits_per_character" points=2 card=["the nats of all tokens together, divided by the number of characters, and in bits", "the mean cross-entropy in nats a token, over `num_tokens` tokens that spell `num_characters` characters", "`ValueError`: a count below 1"]
 with check("a token a character: nats become bits", points=1):
     message = "ln 2 nats are one bit, and here each token is one character."
     assert_close(bits_per_character(math.log(2), 10, 10), 1.0, f"A loss of ln 2. {message}")
@@ -1001,7 +1001,7 @@ with check("tokens of several characters", points=0.5):
 checks_passed("bits_per_character")
 
 
-# %% check="bits_per_character_numbers" points=1
+# %% check="bits_per_character_numbers" points=1 card=["the nats of all tokens together, divided by the number of characters, and in bits", "`ValueError`: a count below 1"]
 # Hidden checks of bits_per_character: other numbers; a loss of 0; counts below 1.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -1128,7 +1128,7 @@ class NgramModel:
         ### END SOLUTION
 
 
-# %% check="NgramModel" points=4
+# %% check="NgramModel" points=4 card=["Mixed as above", "It looks at the last `order - 1` characters of the context", "A context that was never followed by anything in the text is the next shorter one alone", "a character that the text does not hold has probability 0", "`fit(text)` counts and returns the model itself", "`ValueError`: `order` below 1, or `fit(\"\")`"]
 @probe
 def probabilities(order, text, questions):
     model = NgramModel(order)
@@ -1169,7 +1169,7 @@ with check("an order below 1, an empty text", points=0.25, side=True):
 checks_passed("NgramModel")
 
 
-# %% check="NgramModel_texts" points=3
+# %% check="NgramModel_texts" points=3 card=["Mixed as above", "It looks at the last `order - 1` characters of the context; a shorter context is used whole", "A context that was never followed by anything in the text is the next shorter one alone", "Below order 1 stands the uniform distribution over the different characters of the text", "nothing stands before its first character or after its last"]
 # Hidden checks of NgramModel: random texts, orders 1 to 5; unseen contexts; sums.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1232,7 +1232,7 @@ checks_passed("NgramModel")
 ### END HIDDEN TESTS
 
 
-# %% check="NgramModel_edges" points=1
+# %% check="NgramModel_edges" points=1 card=["`fit(text)` counts and returns the model itself; a second `fit` starts anew", "`ValueError`: `order` below 1, or `fit(\"\")`"]
 # Hidden checks of NgramModel: a second fit, two models; a text of one character; errors.
 ### SIDE CONDITION: counts once another check of NgramModel passes.
 ### BEGIN HIDDEN TESTS

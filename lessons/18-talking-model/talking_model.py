@@ -195,7 +195,7 @@ def dequantise(blocks):
     ### END SOLUTION
 
 
-# %% check="dequantise" points=4
+# %% check="dequantise" points=4 card=["holds number $j$ in its low four bits and number $j + 16$ in its high four", "The value is `d * number + m`", "the numbers of a row side by side", "Another last axis than 20, or another dtype than `uint8`, is a `ValueError`"]
 # One block with d = 0.5 and m = -3, whose numbers are 0 to 15 and then 15 to 0; then two rows of three.
 def packed(d, m, numbers):
     """Blocks of scales d (..., n), offsets m (..., n) and numbers (..., n, 32)."""
@@ -229,7 +229,7 @@ with check("another last axis, another dtype", points=1, side=True):
             dequantise(wrong)
 checks_passed("dequantise")
 
-# %% check="dequantise_precision" points=2
+# %% check="dequantise_precision" points=2 card=["The result is float32", "the numbers of a row side by side", "The value is `d * number + m`, computed in float32"]
 # Hidden checks of dequantise: computed in float32, which is also the result's dtype.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -254,7 +254,7 @@ with check("the dtype, and all its digits", points=1):
 checks_passed("dequantise")
 ### END HIDDEN TESTS
 
-# %% check="dequantise_axes" points=2
+# %% check="dequantise_axes" points=2 card=["any number of leading axes", "The result is float32, `(..., 32 * n)`"]
 # Hidden checks of dequantise: two to five axes, each row as alone.
 ### SIDE CONDITION: counts once another check of dequantise passes.
 ### BEGIN HIDDEN TESTS
@@ -275,7 +275,7 @@ for shape in ((1, 20), (7, 20), (5, 1, 20), (20, 20, 20), (3, 2, 4, 20), (2, 1, 
 ### END HIDDEN TESTS
 
 
-# %% check="dequantise_inputs" points=2
+# %% check="dequantise_inputs" points=2 card=["arrays that are read-only (a memory map is) or whose bytes do not lie one after the other in memory", "`blocks` is not changed", "Another last axis than 20, or another dtype than `uint8`, is a `ValueError`"]
 # Hidden checks of dequantise: read-only, other orders in memory, unchanged; errors.
 ### SIDE CONDITION: counts once another check of dequantise passes.
 ### BEGIN HIDDEN TESTS
@@ -506,7 +506,7 @@ class LlamaBlock(nn.Module):
         ### END SOLUTION
 
 
-# %% check="LlamaBlock" points=5
+# %% check="LlamaBlock" points=5 card=["all four `nn.Linear` **without bias**, and `feed_forward` (`SwiGLU(d_model, d_ff)`)", "each part reads a normed copy and **adds**", "Queries and keys are turned by `apply_rotary(..., positions, base)`, head by head", "Query head `h` uses key-value head `h // (num_heads // num_kv_heads)`", "`mask=None` is causal", "Returns the output, shaped as `x`, and the weights `(..., num_heads, n, n_k)`", "`d_model` not a multiple of `num_heads`, or `num_heads` not a multiple of `num_kv_heads`, is a `ValueError`"]
 # Twelve features, six heads, two key-value heads, d_ff 7; a text of five tokens at positions 0 to 4.
 @probe
 def run(sizes, weights, x, positions):
@@ -552,7 +552,7 @@ with check("head counts that do not divide", points=1, side=True):
 checks_passed("LlamaBlock")
 
 
-# %% check="LlamaBlock_values" points=3
+# %% check="LlamaBlock_values" points=3 card=["Queries and keys are turned by `apply_rotary(..., positions, base)`, head by head", "(n,) integers, where they stand", "`attention_norm` and `feed_forward_norm` (`RMSNorm(d_model, eps)`)", "Query head `h` uses key-value head `h // (num_heads // num_kv_heads)`"]
 # Hidden checks of LlamaBlock: later positions, another base, another eps, other head counts.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -606,7 +606,7 @@ checks_passed("LlamaBlock")
 ### END HIDDEN TESTS
 
 
-# %% check="LlamaBlock_cache" points=3
+# %% check="LlamaBlock_cache" points=3 card=["in one piece, in pieces or step by step, the same output", "the last `n` of the `n_k` keys belong to `x`; a query sees all earlier ones and those up to its own", "**Then** keys and values go into the `cache` (a `KVCache`, or `None`), as `(..., num_kv_heads, n, d_head)`: turned, and before they are shared"]
 # Hidden checks of LlamaBlock: at once, in pieces, step by step; what goes into the cache.
 ### SIDE CONDITION: counts once another check of LlamaBlock passes.
 ### BEGIN HIDDEN TESTS
@@ -680,7 +680,7 @@ checks_passed("LlamaBlock")
 ### END HIDDEN TESTS
 
 
-# %% check="LlamaBlock_masks" points=3
+# %% check="LlamaBlock_masks" points=3 card=["A `mask` that is given is used **in its place**, as it is: boolean, `True` = may attend, broadcast to the weights", "No axis is inserted", "A query that may attend to nothing has weights 0 and gets the feed-forward's update alone"]
 # Hidden checks of LlamaBlock: a mask that is given; one for each head; nothing to attend to.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -743,7 +743,7 @@ checks_passed("LlamaBlock")
 ### END HIDDEN TESTS
 
 
-# %% check="LlamaBlock_inputs" points=2
+# %% check="LlamaBlock_inputs" points=2 card="any number of leading axes; float64; gradients reach every parameter; `x`, `positions` and `mask` unchanged"
 # Hidden checks of LlamaBlock: leading axes, float64, gradients, arguments unchanged.
 ### SIDE CONDITION: counts once another check of LlamaBlock passes.
 ### BEGIN HIDDEN TESTS
@@ -882,7 +882,7 @@ def load_layer(block, tensors, layer):
     ### END SOLUTION
 
 
-# %% check="load_layer" points=4
+# %% check="load_layer" points=4 card=["copies the nine tensors of layer number `layer` (from 0; 1 is not 10) into `block`", "A name that is missing is a `KeyError` that says the whole name", "is a `ValueError` that says its published name and **both shapes**", "In both cases **nothing at all has been copied**"]
 # Tensors of the layers 10, 0 and 1: 12 features, 3 heads, 1 key-value head, d_ff 20. Layer 1 is loaded.
 @probe
 def load(tensors, layer):
@@ -930,7 +930,7 @@ with check("a shape does not fit: the error says it, nothing copied", points=0.7
 checks_passed("load_layer")
 
 
-# %% check="load_layer_layers" points=2
+# %% check="load_layer_layers" points=2 card=["copies the nine tensors of layer number `layer` (from 0; 1 is not 10) into `block`", "it may hold more names", "keep their precision"]
 # Hidden checks of load_layer: layers 0, 1, 10 and 29, other sizes, float64; more names in the dictionary.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -969,7 +969,7 @@ checks_passed("load_layer")
 ### END HIDDEN TESTS
 
 
-# %% check="load_layer_memory" points=2
+# %% check="load_layer_memory" points=2 card=["the block's parameters stay the same objects, keep their precision, and can still be trained", "no memory is shared with `tensors`, which is not changed", "and returns nothing"]
 # Hidden checks of load_layer: the same parameter objects, trainable; no shared memory; nothing returned.
 ### SIDE CONDITION: counts once another check of load_layer passes.
 ### BEGIN HIDDEN TESTS
@@ -1006,7 +1006,7 @@ checks_passed("load_layer")
 ### END HIDDEN TESTS
 
 
-# %% check="load_layer_errors" points=2
+# %% check="load_layer_errors" points=2 card=["A name that is missing is a `KeyError` that says the whole name", "is a `ValueError` that says its published name and **both shapes**", "In both cases **nothing at all has been copied**"]
 # Hidden checks of load_layer: each of the nine names missing, each of the nine shapes wrong.
 ### SIDE CONDITION: counts once another check of load_layer passes.
 ### BEGIN HIDDEN TESTS
@@ -1386,7 +1386,7 @@ def chat_tokens(messages, encode, special):
     ### END SOLUTION
 
 
-# %% check="chat_tokens" points=4
+# %% check="chat_tokens" points=4 card=["Each message is: the id of start", "in **one** call; the id of end", "After the last message: the id of start and", "Another role (capitals count), and no message at all, are a `ValueError`"]
 # A small encoder: one id a character, its code, but "\n" with the letter behind it is one id.
 @probe
 def tokens_of(*conversation):
@@ -1420,7 +1420,7 @@ with check("no message, another role", points=1, side=True):
 checks_passed("chat_tokens")
 
 
-# %% check="chat_tokens_text" points=3
+# %% check="chat_tokens_text" points=3 card=["Each message is: the id of start", "What a user types **stays text**, also where it spells a special token", "Nothing is stripped, and no message is added"]
 # Hidden checks of chat_tokens: what is typed stays text; blanks stay; long conversations.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1469,7 +1469,7 @@ checks_passed("chat_tokens")
 ### END HIDDEN TESTS
 
 
-# %% check="chat_tokens_inputs" points=2
+# %% check="chat_tokens_inputs" points=2 card=["lists that `encode` returned are not changed", "**Arguments are not changed.**", "Another role (capitals count), and no message at all, are a `ValueError`"]
 # Hidden checks of chat_tokens: lists that encode returned, messages and special unchanged; errors.
 ### SIDE CONDITION: counts once another check of chat_tokens passes.
 ### BEGIN HIDDEN TESTS
@@ -1577,7 +1577,7 @@ def generate(step, prompt, max_new, stop, pick):
     ### END SOLUTION
 
 
-# %% check="generate" points=4
+# %% check="generate" points=4 card=["without the prompt, and without `stop`, at which it ends. It ends after `max_new` tokens, too", "It is handed the whole `prompt` once, as one list, and then each new token once, as a list of one", "`step` never gets the last token of the result, nor `stop`", "An empty `prompt` is a `ValueError`"]
 # A step that expects the number after the last token (of 10): 3 4 5 continues 6 7 8 9 0 1 ...
 @probe
 def written(prompt, max_new, stop):
@@ -1608,7 +1608,7 @@ with check("an empty prompt", points=0.5, side=True), assert_raises(ValueError, 
 checks_passed("generate")
 
 
-# %% check="generate_readings" points=3
+# %% check="generate_readings" points=3 card=["without the prompt, and without `stop`, at which it ends. It ends after `max_new` tokens, too", "gets a list of ids, **remembers** them, and returns the logits of what follows. It is handed the whole `prompt` once, as one list, and then each new token once, as a list of one", "`pick(logits)` returns the id that is chosen. It is called once for each reading"]
 # Hidden checks of generate: with a step that depends on all it has read; each reading picked from once.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1665,7 +1665,7 @@ checks_passed("generate")
 ### END HIDDEN TESTS
 
 
-# %% check="generate_edges" points=2
+# %% check="generate_edges" points=2 card=["`max_new=0` gives `[]`, and nothing is read. An empty `prompt` is a `ValueError`, also then", "without `stop`, at which it ends", "`prompt` is not changed, and `step` never gets that list itself (it may keep what it is handed)"]
 # Hidden checks of generate: nothing to write; the first token is stop; the caller's list; errors.
 ### SIDE CONDITION: counts once another check of generate passes.
 ### BEGIN HIDDEN TESTS

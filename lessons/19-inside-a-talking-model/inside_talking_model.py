@@ -291,7 +291,7 @@ def heaviest_input(hidden, weight, feature):
     ### END SOLUTION
 
 
-# %% check="heaviest_input" points=3
+# %% check="heaviest_input" points=3 card=["Returns the `j` whose product has the largest **absolute value** at any one position", "Of equals the lower index", "A Python `int`"]
 # Two positions and four hidden units by hand; then nine cases of 12 positions and 40 units.
 hidden = torch.tensor([[2.0, 0.5, -3.0, 1.0], [2.0, -1.0, 1.0, 1.5]])
 weight = torch.tensor([[1.0, 2.0, 1.0, 1.0], [1.0, -4.5, 1.0, -2.0], [-1.5, 0.0, 0.5, 0.5]])
@@ -327,7 +327,7 @@ with check("a Python int", points=0.5, side=True):
 checks_passed("heaviest_input")
 
 
-# %% check="heaviest_input_axes" points=2
+# %% check="heaviest_input_axes" points=2 card=["any number of axes in place of `...`, none as well", "Returns the `j` whose product has the largest **absolute value** at any one position", "in `nn.Linear`'s layout (outputs, inputs)", "Of equals the lower index"]
 # Hidden checks of heaviest_input: no other axis, one to three of them; equals; as many units as features.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -359,7 +359,7 @@ checks_passed("heaviest_input")
 ### END HIDDEN TESTS
 
 
-# %% check="heaviest_input_inputs" points=1
+# %% check="heaviest_input_inputs" points=1 card=["arguments unchanged", "A Python `int`", "`weight (d_model, d_ff)`, that of the matrix `down`"]
 # Hidden checks of heaviest_input: hidden and weight unchanged; a Python int; weights that are trained.
 ### SIDE CONDITION: counts once another check of heaviest_input passes.
 ### BEGIN HIDDEN TESTS
@@ -827,7 +827,7 @@ def evict(mask, column, start):
     ### END SOLUTION
 
 
-# %% check="evict" points=3
+# %% check="evict" points=3 card=["the queries from position `start` on no longer see key `column`; that holds for the query at `column` itself, too", "Earlier queries, and all other keys, are as before", "`column` or `start` outside `0..n-1` is a `ValueError`", "`mask` is not changed"]
 # "the black cat is sleeping": key 1, "black", is evicted from query 3 on; then more.
 causal = np.tril(np.ones((5, 5), dtype=bool))
 
@@ -863,7 +863,7 @@ with check("mask unchanged", points=0.5, side=True):
 checks_passed("evict")
 
 
-# %% check="evict_masks" points=3
+# %% check="evict_masks" points=3 card=["the queries from position `start` on no longer see key `column`; that holds for the query at `column` itself, too", "Earlier queries, and all other keys, are as before: what was hidden stays hidden", "any number of leading axes"]
 # Hidden checks of evict: random masks, leading axes, all columns and starts.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -896,7 +896,7 @@ checks_passed("evict")
 ### END HIDDEN TESTS
 
 
-# %% check="evict_inputs" points=1
+# %% check="evict_inputs" points=1 card=["Returns a **new** mask", "`mask` is not changed", "`column` or `start` outside `0..n-1` is a `ValueError`"]
 # Hidden checks of evict: a new array, mask unchanged, read-only masks; errors.
 ### SIDE CONDITION: counts once another check of evict passes.
 ### BEGIN HIDDEN TESTS
@@ -1034,7 +1034,7 @@ def sink_window_mask(n, window, sinks):
     ### END SOLUTION
 
 
-# %% check="sink_window_mask" points=3
+# %% check="sink_window_mask" points=3 card=["position `t` sees the `window` positions that end at `t`, **and** the first `sinks` positions of the text, as far as they lie at or before `t`", "`sinks=0` is lesson 14's sliding window", "`(n, n)`, NumPy bool, row = query, column = key, `True` = may attend", "`window < 1` or `sinks < 0` is a `ValueError`"]
 # Six words, a window of two and one sink, as a table; then other sizes.
 def table(mask):
     """Each row as a text: x = may attend."""
@@ -1063,7 +1063,7 @@ with check("a window of 0, sinks of -1", points=0.5, side=True):
 checks_passed("sink_window_mask")
 
 
-# %% check="sink_window_mask_sizes" points=3
+# %% check="sink_window_mask_sizes" points=3 card=["position `t` sees the `window` positions that end at `t`, **and** the first `sinks` positions of the text, as far as they lie at or before `t`", "Near the beginning the two overlap; that is all right", "`sinks=0` is lesson 14's sliding window"]
 # Hidden checks of sink_window_mask: other lengths, windows and sinks, also longer than the text.
 ### BEGIN HIDDEN TESTS
 def by_rows(n, window, sinks):
@@ -1091,7 +1091,7 @@ checks_passed("sink_window_mask")
 ### END HIDDEN TESTS
 
 
-# %% check="sink_window_mask_errors" points=1
+# %% check="sink_window_mask_errors" points=1 card=["`window < 1` or `sinks < 0` is a `ValueError`", "A new array each call"]
 # Hidden checks of sink_window_mask: errors for short texts, too; a new array each call.
 ### SIDE CONDITION: counts once another check of sink_window_mask passes.
 ### BEGIN HIDDEN TESTS
@@ -1340,7 +1340,7 @@ def logit_lens(streams, norm, output):
     ### END SOLUTION
 
 
-# %% check="logit_lens" points=2
+# %% check="logit_lens" points=2 card=["what each of them would predict if it were the last, that is `output` of `norm` of it", "`output` an `nn.Linear`, with or without a bias", "Logits, not probabilities"]
 # Five layers, seven positions, eight features, a vocabulary of eleven.
 @probe
 def through(streams, gamma, weight, bias):
@@ -1368,7 +1368,7 @@ with check("an output with a bias", points=0.5):
 checks_passed("logit_lens")
 
 
-# %% check="logit_lens_axes" points=2
+# %% check="logit_lens_axes" points=2 card=["`norm` is any module from `(..., d_model)` to `(..., d_model)`", "any number of axes in place of `...`, none as well; `streams` unchanged"]
 # Hidden checks of logit_lens: no other axis, one to three of them; another norm; streams unchanged.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1439,7 +1439,7 @@ def token_rank(logits, token):
     ### END SOLUTION
 
 
-# %% check="token_rank" points=2
+# %% check="token_rank" points=2 card=["**how many tokens have a larger logit**", "Equal logits do not count", "Returns `(...)`, an int64 tensor"]
 # A vocabulary of six by hand; then 8 positions and 200 tokens.
 logits = torch.tensor([[0.5, 2.0, -1.0, 3.0, 2.0, 0.0], [1.0, 1.0, 1.0, 1.0, 1.0, 1.5]])
 with check("by hand", points=0.75):
@@ -1462,7 +1462,7 @@ with check("an int64 tensor", points=0.25, side=True):
 checks_passed("token_rank")
 
 
-# %% check="token_rank_axes" points=2
+# %% check="token_rank_axes" points=2 card=["any number of axes in place of `...`, none as well", "**how many tokens have a larger logit**", "Equal logits do not count", "Returns `(...)`, an int64 tensor"]
 # Hidden checks of token_rank: no other axis, one to three; many equal logits; the first and the last token.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -1492,7 +1492,7 @@ checks_passed("token_rank")
 ### END HIDDEN TESTS
 
 
-# %% check="token_rank_inputs" points=0.5
+# %% check="token_rank_inputs" points=0.5 card="`logits` unchanged"
 # Hidden checks of token_rank: logits unchanged.
 ### SIDE CONDITION: counts once another check of token_rank passes.
 ### BEGIN HIDDEN TESTS
@@ -1585,7 +1585,7 @@ def head_attribution(heads, W_o, direction):
     ### END SOLUTION
 
 
-# %% check="head_attribution" points=4
+# %% check="head_attribution" points=4 card=["Head `h` meets the **columns** `h * d_head` to `(h + 1) * d_head - 1` of its layer's `W_o`", "the product of `direction` with what that head adds to the stream. The direction is used as it is, not normed", "Returns `(num_layers, num_heads)`"]
 # Two layers of three heads with two features each, a stream of four; then each head by itself.
 heads = torch.tensor([[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [[2.0, 0.0], [0.0, 0.0], [0.0, -1.0]]])
 W_o = torch.zeros(2, 4, 6)
@@ -1619,7 +1619,7 @@ with check("a direction twice as long: twice as much", points=1):
 checks_passed("head_attribution")
 
 
-# %% check="head_attribution_sizes" points=3
+# %% check="head_attribution_sizes" points=3 card=["other sizes, precision", "Head `h` meets the **columns** `h * d_head` to `(h + 1) * d_head - 1` of its layer's `W_o`", "The sum over the heads of a layer is the product of `direction` with what the whole projection adds"]
 # Hidden checks of head_attribution: one layer, one head, square sizes; heads sum to the projection; precision.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -1658,7 +1658,7 @@ checks_passed("head_attribution")
 ### END HIDDEN TESTS
 
 
-# %% check="head_attribution_inputs" points=1
+# %% check="head_attribution_inputs" points=1 card="arguments unchanged"
 # Hidden checks of head_attribution: arguments unchanged, arguments that are views.
 ### SIDE CONDITION: counts once another check of head_attribution passes.
 ### BEGIN HIDDEN TESTS
@@ -1866,7 +1866,7 @@ class LoRA(nn.Module):
         ### END SOLUTION
 
 
-# %% check="LoRA" points=5
+# %% check="LoRA" points=5 card=["is `layer(x) + scale * (x @ A.T) @ B.T`", "`scale` is kept as `scale`, and read anew at each call", "is kept as `layer`, the same object, and **no longer trained**", "`A (rank, in_features)`, random, and `B (out_features, rank)`, **zeros** at the start", "`rank` below 1 is a `ValueError`"]
 # A layer of 7 features to 5, rank 3: at the start, and with numbers in A and B.
 @probe
 def built(weight, bias, rank, *scale):
@@ -1918,7 +1918,7 @@ with check("a rank of 0", points=0.5, side=True):
 checks_passed("LoRA")
 
 
-# %% check="LoRA_layers" points=3
+# %% check="LoRA_layers" points=3 card=["is `layer(x) + scale * (x @ A.T) @ B.T`", "So at the start nothing has changed", "It may exceed either size", "layers with and without a bias, any number of axes, float64", "Two parameters of `layer.weight`'s dtype"]
 # Hidden checks of LoRA: other sizes, large ranks, layers without a bias, any number of axes, float64.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1968,7 +1968,7 @@ checks_passed("LoRA")
 ### END HIDDEN TESTS
 
 
-# %% check="LoRA_gradients" points=3
+# %% check="LoRA_gradients" points=3 card=["Gradients reach `x` through **both** terms", "and **no longer trained**", "and a small change beside it that is trained"]
 # Hidden checks of LoRA: gradients of A, B and x, at the start and later; steps of an optimiser.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -2035,7 +2035,7 @@ checks_passed("LoRA")
 ### END HIDDEN TESTS
 
 
-# %% check="LoRA_ranks" points=1
+# %% check="LoRA_ranks" points=1 card=["`rank` below 1 is a `ValueError`. It may exceed either size", "So at the start nothing has changed", "**Arguments are not changed.**"]
 # Hidden checks of LoRA: ranks below 1; ranks above the sizes of the layer; x unchanged.
 ### SIDE CONDITION: counts once another check of LoRA passes.
 ### BEGIN HIDDEN TESTS
@@ -2281,7 +2281,7 @@ def merge_lora(lora):
     ### END SOLUTION
 
 
-# %% check="merge_lora" points=3.5
+# %% check="merge_lora" points=3.5 card=["returns **one** `nn.Linear` with the same output as `lora`: its weight is", "It has a bias exactly where `lora.layer` has one", "and it can be trained", "which is unchanged, and can be used and trained on"]
 # A layer of 7 features to 5, rank 3, scale 0.5, with and without a bias.
 @probe
 def merged(weight, bias, A, B, scale):
@@ -2332,7 +2332,7 @@ with check("it trains, and lora as before", points=0.5, side=True):
 checks_passed("merge_lora")
 
 
-# %% check="merge_lora_sizes" points=2
+# %% check="merge_lora_sizes" points=2 card=["with the same output as `lora`", "It has a bias exactly where `lora.layer` has one, the same dtype"]
 # Hidden checks of merge_lora: other sizes, large ranks, negative scales, float64: the same output.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -2385,7 +2385,7 @@ checks_passed("merge_lora")
 ### END HIDDEN TESTS
 
 
-# %% check="merge_lora_memory" points=2
+# %% check="merge_lora_memory" points=2 card=["returns **one** `nn.Linear` with the same output as `lora`", "and it can be trained", "It shares no memory with `lora`, which is unchanged, and can be used and trained on"]
 # Hidden checks of merge_lora: no shared memory, lora unchanged; the merged layer trains.
 ### SIDE CONDITION: counts once another check of merge_lora passes.
 ### BEGIN HIDDEN TESTS
