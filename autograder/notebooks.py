@@ -34,6 +34,10 @@ KERNEL = {
 #: Tags that say what becomes of a cell; a release's manifest keeps them.
 TAGS = (DEMONSTRATION, SETUP, GUESS)
 
+#: How the last cell of a lesson's text begins, and what stands behind it in a student's copy.
+ONWARD = "**Onward.** "
+TO_START = " [All lessons, and how far you are](../start.ipynb)."
+
 #: A figure as :mod:`lesson_kit.figures` shows it: as HTML alone, which keeps its alternative text.
 _FIGURE = re.compile(r'<img alt="[^"]*" src="data:image/png;base64,([0-9A-Za-z+/=]*)">')
 

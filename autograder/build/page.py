@@ -30,6 +30,7 @@ from autograder.course.source_rules import LessonError
 from autograder.notebooks import (
     DEMONSTRATION,
     HIDDEN,
+    ONWARD,
     SETUP,
     exercise_of,
     grade_id,
@@ -42,7 +43,7 @@ from autograder.notebooks import (
 from lesson_kit.course_progress import has_code
 from lesson_kit.shown import OPENS
 
-__all__ = ["NEEDS_THE_KIT", "ONWARD", "as_page"]
+__all__ = ["NEEDS_THE_KIT", "as_page"]
 
 #: The first lines of the setup cell, for a notebook that was copied without what it imports.
 NEEDS_THE_KIT = """\
@@ -75,8 +76,6 @@ _AT_THE_END = """\
 
 There is nothing to do here. Each card lists what these cells check; they are filled in when your
 work is graded."""
-#: How the last cell of a lesson's text begins; a student's copy gets a link to the start page too.
-ONWARD = "**Onward.** "
 _OWN_CELLS = """\
 ## Room for your own cells
 

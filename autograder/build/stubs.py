@@ -8,9 +8,7 @@ from typing import Any
 from nbformat import NotebookNode
 from nbgrader.preprocessors import ClearSolutions
 
-from autograder.build.page import ONWARD
-from autograder.build.start_page import START_FILE
-from autograder.notebooks import GUESS, SETUP, grade_id, tags
+from autograder.notebooks import GUESS, ONWARD, SETUP, TO_START, grade_id, tags
 
 #: Jupyter's tag of a cell whose exception does not end Run All.
 GOES_ON = "raises-exception"
@@ -34,7 +32,7 @@ class ClearSolutionsAndAnswers(ClearSolutions):  # type: ignore[misc]
         if GUESS in tags(cell):
             cell.source = _GUESSED.sub(_not_yet, cell.source)
         if cell.cell_type == "markdown" and cell.source.startswith(ONWARD):
-            cell.source += f" [All lessons, and how far you are](../{START_FILE})."
+            cell.source += TO_START
         if cell.cell_type == "code" and SETUP not in tags(cell):
             cell.metadata["tags"] = [*tags(cell), GOES_ON]
         done: tuple[NotebookNode, dict[str, Any]]

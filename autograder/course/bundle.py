@@ -23,7 +23,9 @@ from autograder.errors import WrongUse
 from autograder.notebooks import (
     DEMONSTRATION,
     HIDDEN,
+    ONWARD,
     SETUP,
+    TO_START,
     exercise_of,
     grade_id,
     is_answer,
@@ -211,6 +213,7 @@ class Bundle:
         """Digests of all cells that were handed out and that students do not fill."""
         cells = [(cell.source, cell.cell_type == "code") for cell in self.notebook.cells]
         cells += [(text, False) for former in self.earlier for text in former.texts]
+        cells += [(text + TO_START, False) for text, _ in cells if text.startswith(ONWARD)]
         return self.never_run | {reading.digest(text, code) for text, code in cells}
 
     @cached_property

@@ -17,12 +17,13 @@ from autograder.build.demonstrations import (
     only_claims,
     parted,
 )
-from autograder.build.page import NEEDS_THE_KIT, ONWARD, as_page
+from autograder.build.page import NEEDS_THE_KIT, as_page
 from autograder.course.bundle import Bundle
 from autograder.course.lessons import Course, Lesson
 from autograder.notebooks import (
     GUESS,
     HIDDEN,
+    ONWARD,
     SETUP,
     grade_id,
     is_answer,
