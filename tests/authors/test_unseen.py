@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
-from autograder.authors import mutation_score
+from autograder.authors import mutation_score, repairs
 from autograder.authors.mutation_score import Counted, _changed_again, _count_mutant, _count_unseen
 from autograder.course.implementations import Implementation
 from autograder.diagnose.diagnosis import Mistake
@@ -59,12 +59,14 @@ def test_changes_of_wrong_answers_are_of_many_of_them() -> None:
 def test_a_changed_answer_that_does_not_end_is_stopped_and_not_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    within_a_moment = partial(mutation_score._time_limit, 0.2)
+    def within_a_moment(_: float) -> AbstractContextManager[None]:
+        return repairs.time_limit(0.2)
+
     endless = Implementation("double", "own", "def double(x):\n    while True:\n        x + x\n")
     counted = Counted("double")
     with Matrix(tiny_course(tmp_path).lesson("01")) as matrix:
         with monkeypatch.context() as patched:
-            patched.setattr(mutation_score, "_time_limit", within_a_moment)
+            patched.setattr(mutation_score, "time_limit", within_a_moment)
             _count_mutant(matrix, counted, endless, {101: [], 102: []})
         assert counted.mutants == 0
         _count_mutant(matrix, counted, Implementation("double", "own", RIGHT.format(3)), {101: []})
