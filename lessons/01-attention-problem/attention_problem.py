@@ -496,7 +496,7 @@ def compare(batch_weights, batch_values, n, d_v):
     assert_close(found, expected, message, against="for the rows one by one")
 
 
-with check("one row of weights", points=1.5):
+with check("one row of weights: averages add up", points=1.5):
     weights, values, more = rng.uniform(0.1, 1.0, size=4), rng.normal(size=(4, 5)), rng.normal(size=(4, 5))
     message = "One row of weights and n values: one average, of the length of a value."
     pair = [np.asarray(weighted_average(weights, some)) for some in (values + more, more)]
@@ -1358,7 +1358,7 @@ whole = rng.integers(-2, 3, size=(2, 3))
 X, Y = rng.normal(size=(2, 4, 3))
 told = {"one sentence": [X], "sentences of 1, 4, 1 and 4 words": [X[:1], X, Y[:1], Y]}
 told["whole numbers in the first sentence"] = [whole, X]
-with check("other lists", points=0.75):
+with check("other lists, in float64", points=0.75):
     for what, sentences in told.items():
         with torch.no_grad():
             states = [network(torch.tensor(one + 0.0))[1][0].numpy() for one in sentences]
@@ -1539,7 +1539,7 @@ with check("matrices and words that are not zero", points=0.75):
     )
     expected = np.array([0.33824362, 0.84320197, 0.87180841, 1.25851853])
     assert_close(position_influence(words, into, onward), expected, message, atol=1e-7)
-with check("matrices and words of zero", points=0.75):
+with check("matrices, and words of zero", points=0.75):
     rng = check_rng()
     W_x, W_h = rng.normal(size=(2, 3)), rng.normal(size=(3, 3)) * 0.5
     message = (

@@ -506,12 +506,12 @@ def compare(shifts, message):
     assert_equal(rise, True, "In each row a larger score has a larger weight, and none is NaN.")
     assert_close(softmax(x + shifts), weights, message, against="for the scores near 0")
 
-with check("near 0, and all scores plus 5", points=0.5):
+with check("all scores plus 5: as without", points=0.5):
     compare(5.0, "The same number added to all scores does not change the weights.")
-with check("all scores plus 1e4, or minus 1e4", points=0.75):
+with check("all scores plus 1e4, or minus 1e4: as near 0", points=0.75):
     for shift in (1e4, -1e4):
         compare(shift, f"All scores plus {shift:g}. Check first: does exp overflow or vanish?")
-with check("rows around 1e4, 0 and -1e4 in one array", points=0.5):
+with check("rows around 1e4, 0 and -1e4 in one array: as near 0", points=0.5):
     message = "Rows around 1e4, 0 and -1e4. Check first: is the largest score that of each row?"
     compare(np.array([[1e4], [0.0], [-1e4]]), message)
 with check("1e4, 1e4 - 1 and -1e4 in one row", points=0.25):
@@ -527,7 +527,7 @@ checks_passed("softmax")
 ### BEGIN HIDDEN TESTS
 x = check_rng().normal(size=(2, 3, 4))
 x[0, 0, 1] = x[0, 1, 0] = x[0, 1, 3] = x[1, 2, 2] = -np.inf
-with check("-inf beside other scores", points=0.75):
+with check("-inf beside other scores: 0, the others as without it", points=0.75):
     weights = softmax(x.copy())
     assert_equal(np.shape(weights), (2, 3, 4), "One weight for each score.", name="the shape")
     message = "A finite score has a weight above 0; here no weight is a number above 0."
@@ -545,7 +545,7 @@ with check("-inf beside scores of 1e4 and of -1e4", points=0.25):
     message = "The others share 1, however low they are. Check first: is -inf made a number?"
     scores = np.array([[1e4, -np.inf, 1e4], [-np.inf, -1e4, -np.inf]])
     assert_close(softmax(scores), np.array([[0.5, 0, 0.5], [0, 1, 0]]), message)
-with check("rows of -inf alone", points=0.75):
+with check("rows of -inf alone: 0, the others as before", points=0.75):
     before = np.array(softmax(x.copy()), dtype=float)
     assert_equal(before.shape, (2, 3, 4), "One weight for each score.", name="the shape")
     assert_equal(bool((before > 0).any()), True, "A finite score has a weight above 0.")

@@ -289,11 +289,11 @@ with check("one text", points=0.75):
     compare((5, 4), 4, 4, True, "Are queries made by X @ W_q and keys by X @ W_k, as these are now?")
 with check("d_model, d_k and d_v that differ", points=0.75):
     compare((5, 6), 3, 2, True, "Is the scale the square root of d_k?")
-with check("two texts", points=0.5):
+with check("two texts, sizes that differ", points=0.5):
     compare((2, 5, 6), 3, 2, True, "Does each text attend to itself?")
-with check("a mask", points=0.5):
+with check("a mask for two texts, sizes that differ", points=0.5):
     compare((2, 5, 6), 3, 2, np.arange(5) < 4, "The mask hides the last word, before the softmax.")
-with check("a word that may attend to nothing", points=0.5):
+with check("two texts, a word that may attend to nothing", points=0.5):
     compare((2, 5, 6), 3, 2, np.arange(5)[:, None] != 2, "That is word 2: its weights are 0.")
 checks_passed("SelfAttention")
 
@@ -441,7 +441,7 @@ rng = check_rng()
 X, whole = rng.normal(size=(5, 6)), rng.integers(-2, 3, (5, 6))
 W = [rng.normal(size=(6, d)) / 2 for d in (3, 3, 4)]
 whole_W = [rng.integers(-1, 2, (6, 3)), *W[1:]]
-with check("whole numbers, in X or in W_q: as the same numbers in float64", points=0.25):
+with check("whole numbers in X or W_q, an empty row in the mask: as in float64", points=0.25):
     for what, matrices, words in (("X", W, whole), ("W_q", whole_W, X)):
         found, _, _ = results(matrices, words)
         same, _, _ = results([one.astype(float) for one in matrices], words.astype(float))
@@ -451,7 +451,7 @@ with check("whole numbers, in X or in W_q: as the same numbers in float64", poin
         for name, one, other in zip(("output", "weights"), found, same, strict=True):
             close = {"rtol": 1e-4, "atol": 1e-5}
             assert_close(one, other, message, name=name, against="for float64", **close)
-with check("float64: all its digits", points=0.25):
+with check("float64, an empty row in the mask: all digits", points=0.25):
     (output, weights), _, _ = results(W, X)
     Q, K, V = (torch.tensor(X @ matrix) for matrix in W)
     scores = torch.where(torch.arange(5)[:, None] != 2, Q @ K.mT / math.sqrt(3), -math.inf)
@@ -623,9 +623,9 @@ with check("two texts", points=1.25):
     compare((2, 5, 6), 3, 2, "Is the scale the square root of d_k?")
 with check("one text", points=0.5):
     compare((5, 6), 3, 2, "No axis of texts. Is the softmax along the last axis?")
-with check("a mask", points=0.75):
+with check("a mask for two texts", points=0.75):
     compare((2, 5, 6), 3, 2, "The mask hides the last word.", torch.arange(5) < 4)
-with check("a word that may attend to nothing", points=0.5):
+with check("two texts, a word that may attend to nothing", points=0.5):
     compare((2, 5, 6), 3, 2, "Word 2 has weights 0.", torch.arange(5)[:, None] != 2)
 with check("both results have a gradient", points=0.25):
     flows = attend(*[torch.eye(6)] * 3, torch.ones(2, 5, 6), flow=True)
@@ -777,7 +777,7 @@ def attend(W_q, W_k, W_v, X, mask):
 rng = check_rng()
 W = [torch.tensor(rng.normal(size=(d, 6)) / 2) for d in (3, 3, 4)]
 X, mask = torch.tensor(rng.normal(size=(2, 5, 6))), torch.arange(5)[:, None] != 2
-with check("float64: all its digits", points=0.25):
+with check("float64, an empty row in the mask: all digits", points=0.25):
     (output, weights), _ = attend(*W, X.clone(), mask.clone())
     scores = F.linear(X, W[0]) @ F.linear(X, W[1]).mT / math.sqrt(3)
     exact = torch.where(mask, scores, -math.inf).softmax(-1).nan_to_num()
@@ -1420,7 +1420,7 @@ with check("two layers that know the order", points=0.5):
     message = "A layer that {}: the largest absolute difference, over all rows and features."
     assert_close(error_of(sums, X, order), wanted(X), message.format(sums))
     assert_close(error_of(lines, X, order), 9.0, message.format(lines))
-with check("a layer that does not", points=0.25):
+with check("a layer that does not know the order", points=0.25):
     told(X)
     message = "A layer that takes the mean of all rows away is equivariant, one that adds up is not."
     assert_close(error_of("mean", X, order), 0.0, message, atol=1e-12)
@@ -1779,8 +1779,8 @@ def encoded(sentences):
         scores = torch.sin(X) @ torch.cos(X).mT
         if mask is not None:
             scores = scores.masked_fill(mask.logical_not(), -1e9)
-        weights = torch.softmax(scores, dim=-1)
-        return weights @ X[..., :2] * 3, weights
+        looks = torch.softmax(scores, dim=-1)
+        return looks @ X[..., :2] * 3, looks
 
     return list(mended_encoder(layer, [one.clone() for one in sentences]))
 

@@ -891,6 +891,22 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
     )
 
     wrong(
+        "mha_forbidden_scores_next_to_0",
+        {
+            "heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)": """
+                scores = Q @ K.mT / math.sqrt(Q.shape[-1])
+                if mask is not None:
+                    scores = scores.masked_fill(~mask, 1e-15)
+                weights = scores.softmax(-1)
+                heads = weights @ V
+            """,
+        },
+        "Forbidden keys get weight, as where their scores become 0, or a number next to it. Such a "
+        "score is a score like any other. It must go to minus infinity.",
+        seen="answers as others published them",
+    )
+
+    wrong(
         "mha_heads_and_texts_joined_mask_in_another_order",
         {
             "heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)": """

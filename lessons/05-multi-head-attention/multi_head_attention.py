@@ -241,15 +241,6 @@ def split_heads(x, num_heads):
 # Two positions, six features, three heads: worked out by hand.
 x = np.array([[0, 1, 2, 3, 4, 5], [10, 11, 12, 13, 14, 15]])
 expected = np.array([[[0, 1], [10, 11]], [[2, 3], [12, 13]], [[4, 5], [14, 15]]])
-message = (
-    "A {} (2, 6), 3 heads: head 0 holds features 0 and 1 of BOTH positions, 0, 1 and 10, 11. Check "
-    "first: 0, 1 and 2, 3 come from a reshape alone, 0 and 3 from every third feature."
-)
-with check("by hand, NumPy", points=1):
-    assert_equal(split_heads(x * 1.0, 3), expected * 1.0, message.format("NumPy array"))
-with check("by hand, torch", points=0.75):
-    found = split_heads(torch.tensor(x * 1.0), 3)
-    assert_equal(found, torch.tensor(expected * 1.0), message.format("torch tensor"))
 
 
 def either(x, num_heads=3):
@@ -269,19 +260,21 @@ def gradient_of_squares(x):
     return x.grad
 
 
-texts = np.stack([x + 100 * text for text in range(4)]) + 0.5
+for kind, make, points in (("NumPy", np.array, 1), ("torch", torch.tensor, 0.75)):
+    with check(f"by hand, {kind}", points=points):
+        message = (
+            f"{kind}, (2, 6), 3 heads: head 0 holds features 0 and 1 of BOTH positions, 0, 1 and 10, 11. "
+            "Check first: 0, 1 and 2, 3 come from a reshape alone, 0 and 3 from every third feature."
+        )
+        assert_equal(split_heads(make(x * 1.0), 3), make(expected * 1.0), message)
 with check("a batch: each text as alone", points=1):
-    assert_each_alone(either, [[texts]])
-with check("whole numbers: placed as floats are, dtype kept", points=0.25):
-    found, wanted = split_heads(x.copy(), 3), np.asarray(either(x * 1.0)).astype(x.dtype)
-    message = "Whole numbers keep their dtype, and stand where the same numbers in float64 do."
-    assert_equal(wanted.shape, (3, 2, 2), "As float64: heads, positions, features.", name="the shape")
-    assert_equal(np.sort(wanted, axis=None), np.sort(x, axis=None), "Each number stands in the heads once.")
-    assert_equal(found, wanted, message, against="for them as float64")
+    assert_each_alone(either, [[np.stack([x + 100 * text for text in range(4)]) + 0.5]])
+with check("whole numbers keep their dtype, and each stands there once", points=0.25, side=True):
+    message = "The sorted numbers of the result are those of x, with their dtype."
+    assert_equal(np.sort(split_heads(x.copy(), 3), axis=None), np.sort(x, axis=None), message)
 with check("gradients flow", points=0.25, side=True):
-    message = "The sum of the squares of the result has the gradient 2 x. Check first: is every step torch's?"
-    given = torch.tensor(texts[1])
-    assert_close(gradient_of_squares(given), 2 * given, message, name="the gradient")
+    message = "The sum of the squares of the result has the gradient 2 x. Is every step torch's?"
+    assert_close(gradient_of_squares(torch.tensor(x + 0.5)), torch.tensor(2.0 * x + 1), message)
 with check("four heads for six features", points=0.25, side=True):
     assert_refused(either, {"Six features, four heads": (np.zeros((2, 6)), 4)})
 checks_passed("split_heads")
@@ -330,7 +323,7 @@ with check("a batch, NumPy", points=0.25):
 with check("a batch, torch", points=0.25):
     tensors = {case: (torch.tensor(x), num_heads) for case, (x, num_heads) in batches.items()}
     assert_as_reference(split_heads, by_torch, tensors, message)
-with check("kind and dtype are kept", points=0.25):
+with check("each number at its place, of the same kind and dtype", points=0.25):
     numbers = rng.integers(-99, 100, size=(4, 6))
     for dtype in ("float64", "float32", "int64"):
         expected = by_numpy(numbers, 2).astype(dtype)
@@ -441,15 +434,6 @@ def combine_heads(x):
 # Three heads, two positions, two features a head: worked out by hand.
 heads = np.array([[[0, 1], [10, 11]], [[2, 3], [12, 13]], [[4, 5], [14, 15]]])
 expected = np.array([[0, 1, 2, 3, 4, 5], [10, 11, 12, 13, 14, 15]])
-message = (
-    "Three heads of (2, 2), a {}: row 0 holds what they found for position 0: 0, 1, 2, 3, 4, 5. Check "
-    "first: a reshape alone reads the numbers in storage order, 0, 1, 10, 11."
-)
-with check("by hand, NumPy", points=0.75):
-    assert_equal(combine_heads(heads * 1.0), expected * 1.0, message.format("NumPy array"))
-with check("by hand, torch", points=0.75):
-    found = combine_heads(torch.tensor(heads * 1.0))
-    assert_equal(found, torch.tensor(expected * 1.0), message.format("torch tensor"))
 
 
 def either(x):
@@ -469,19 +453,22 @@ def gradient_of_squares(x):
     return x.grad
 
 
-texts = np.stack([heads + 100 * text for text in range(4)]) + 0.5
+for kind, make in (("NumPy", np.array), ("torch", torch.tensor)):
+    with check(f"by hand, {kind}", points=0.75):
+        message = (
+            f"{kind}, three heads of (2, 2): row 0 holds what they found for position 0: 0, 1, 2, 3, 4, 5. "
+            "Check first: a reshape alone reads the numbers in storage order, 0, 1, 10, 11."
+        )
+        assert_equal(combine_heads(make(heads * 1.0)), make(expected * 1.0), message)
 with check("a batch of four texts: each as it is alone", points=1):
+    texts = np.stack([heads + 100 * text for text in range(4)]) + 0.5
     assert_each_alone(either, [[texts]], own_axes=[3])
-with check("whole numbers: placed as floats are, dtype kept", points=0.25):
-    found, wanted = combine_heads(heads.copy()), np.asarray(either(heads * 1.0)).astype(heads.dtype)
-    message = "Whole numbers keep their dtype, and stand where the same numbers in float64 do."
-    assert_equal(wanted.shape, (2, 6), "As float64: positions, features.", name="the shape")
-    assert_equal(np.sort(wanted, axis=None), np.sort(heads, axis=None), "Each number stands there once.")
-    assert_equal(found, wanted, message, against="for them as float64")
+with check("whole numbers keep their dtype, and each stands there once", points=0.25, side=True):
+    message = "The sorted numbers of the result are those of x, with their dtype."
+    assert_equal(np.sort(combine_heads(heads.copy()), axis=None), np.sort(heads, axis=None), message)
 with check("gradients flow", points=0.25, side=True):
-    message = "The sum of the squares of the result has the gradient 2 x. Check first: is every step torch's?"
-    given = torch.tensor(texts[1])
-    assert_close(gradient_of_squares(given), 2 * given, message, name="the gradient")
+    message = "The sum of the squares of the result has the gradient 2 x. Is every step torch's?"
+    assert_close(gradient_of_squares(torch.tensor(texts[1])), torch.tensor(2 * texts[1]), message)
 checks_passed("combine_heads")
 
 # %% check="combine_heads_batches" points=1 card="any number of leading axes"
@@ -527,7 +514,7 @@ with check("a batch, NumPy", points=0.25):
 with check("a batch, torch", points=0.25):
     tensors = {case: [torch.tensor(x)] for case, (x,) in batches.items()}
     assert_as_reference(combine_heads, by_torch, tensors, message)
-with check("kind and dtype are kept", points=0.25):
+with check("each number at its place, of the same kind and dtype", points=0.25):
     numbers = rng.integers(-99, 100, size=(2, 4, 3))
     for dtype in ("float64", "float32", "int64"):
         expected = by_numpy(numbers).astype(dtype)
@@ -703,73 +690,46 @@ class MultiHeadAttention(nn.Module):
         ### END SOLUTION
 
 
-# %% check="MultiHeadAttention" points=6.75 card=["Returns `(output (..., n_q, d_model), weights (..., num_heads, n_q, n_k))`, the weights of every head", "each `nn.Linear(d_model, d_model)` with bias", "`key` defaults to `query`, `value` to `key`", "It has a head axis exactly when it has **more axes than `query`**", "A query that may attend to nothing has weights 0, the bias of `W_o` as output", "a `ValueError` if `d_model` is not a multiple of `num_heads`"]
+# %% check="MultiHeadAttention" points=6.75 card=["Returns `(output (..., n_q, d_model), weights (..., num_heads, n_q, n_k))`, the weights of every head", "`key` defaults to `query`, `value` to `key`", "It has a head axis exactly when it has **more axes than `query`**", "A query that may attend to nothing has weights 0"]
 @probe
 def attend(numbers, *given):
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(0)
         layer = MultiHeadAttention(12, 3)
-        for name, number in layer.named_parameters():
-            number.copy_(numbers.get(name, number))
+        layer.load_state_dict(numbers, strict=False)
         return layer(*given)
 
 
-@probe
-def sizes_of_parts(d_model, num_heads):
-    parts = [getattr(MultiHeadAttention(d_model, num_heads), f"W_{one}", None) for one in "qkvo"]
-    return [tuple(p.weight.shape) for p in parts if isinstance(p, nn.Linear) and p.bias is not None]
-
-
-def by_formula(*texts):
-    W, b = ([numbers[f"W_{one}.{kind}"] for one in "qkvo"] for kind in ("weight", "bias"))
-    Q, K, V = (torch.stack(F.linear(x, *pair).chunk(3, -1), -3) for x, *pair in zip(texts, W, b))
-    weights = torch.softmax(Q @ K.mT / 2, -1)  # a head has 4 features
-    return F.linear(torch.cat((weights @ V).unbind(-3), -1), W[3], b[3]), weights
-
-
 rng, both, T, N = check_rng(), ("output", "weights"), True, False  # three texts, three heads, float32
-numbers = {f"W_{one}.weight": torch.tensor(0.4 * rng.normal(size=(12, 12))).float() for one in "qkvo"}
-numbers |= {f"W_{one}.bias": torch.tensor(rng.normal(size=12)).float() for one in "qkvo"}
+W, b = (torch.tensor(0.4 * rng.normal(size=(4, 12, *more))).float() for more in ((12,), ()))
+numbers = {f"W_{one}.{kind}": x for kind, of in (("weight", W), ("bias", b)) for one, x in zip("qkvo", of)}
 texts = query, key, value = [torch.tensor(rng.normal(size=(3, n, 12))).float() for n in (4, 5, 5)]
-right = dict(zip(both, by_formula(*texts)))
-with check("the weights without a mask", points=1.25):
-    found = attend(numbers, *texts)
-    count = len(found) if isinstance(found, (tuple, list)) else 1
-    assert_equal(count, 2, "forward returns two things, (output, weights).", name="how many")
-    message = "The weights of each head, by the formula. Check first: the scale of a head, and do the keys come from key?"
-    assert_close(found[1], right["weights"], message, name="weights")
-with check("the output without a mask", points=1):
-    message = "The output by the formula. Check first: do values come from value, and are heads combined, then W_o?"
-    assert_close(attend(numbers, *texts)[0], right["output"], message, name="output")
-with check("four parts", points=0.5):
-    message = "W_q, W_k, W_v and W_o should be four nn.Linear(12, 12) with bias."
-    assert_equal(sizes_of_parts(12, 3), [(12, 12)] * 4, message, name="the shapes of the weights")
+Q, K, V = (torch.stack(F.linear(x, *pair).chunk(3, -1), -3) for x, *pair in zip(texts, W, b))
+weights = torch.softmax(Q @ K.mT / 2, -1)  # a head has 4 features
+output = F.linear(torch.cat((weights @ V).unbind(-3), -1), W[3], b[3])
+message = "By the formula. Check first: the scale, keys from key, values from value, heads combined, W_o?"
+for name, place, expected in (("weights", 1, weights), ("output", 0, output)):
+    with check(f"the {name} without a mask", points=1.5):
+        assert_close(attend(numbers, *texts)[place], expected, message, name=name)
 with check("leading axes, none, one or two: each text as alone", points=0.75):
     assert_each_alone(partial(attend, numbers), [texts, [x[:2, None] for x in texts]], names=both)
-with check("key, value left out: as with query, or key, in their place", points=0.5):
+with check("key, value left out: as with query, or key, in their place", points=0.5, side=True):
     for given, whole in (([query], [query] * 3), ([query, key], [query, key, key])):
         wanted = dict(zip(both, attend(numbers, *whole)))
-        assert_results(attend(numbers, *given), wanted, f"{len(given)} of three texts given.", against="with all three")
-        made = np.ptp(np.asarray(wanted["output"])) > 1e-3 and (wanted["output"] != query).any()
-        assert_equal(bool(made), True, "The output is no constant, and is not query.")
+        assert_results(attend(numbers, *given), wanted, f"{len(given)} of 3 given.", against="with all three")
 rows = torch.tensor([[[T, N, T, T, N]], [[N, T, T, N, T]], [[T, T, N, N, T]]])
-for title, points, mask, with_heads in (
-    ("one mask for all texts and heads", 0.5, rows[0].expand(4, 5), rows[0]),
-    ("a mask for each text", 0.75, rows, rows[:, None]),
-    ("a mask for each head", 0.75, rows[None], rows[None]),
-    ("a query that may attend to nothing", 0.5, torch.tensor([[T], [T], [N], [T]]), torch.tensor([[T], [T], [N], [T]])),
+for title, points, mask in (
+    ("one mask for all texts and heads", 0.5, rows[0].expand(4, 5)),
+    ("a mask for each text", 0.75, rows),
+    ("a mask for each head", 0.75, rows[None]),
+    ("a query that may attend to nothing", 0.5, torch.tensor([[T], [T], [N], [T]])),
 ):
-    with check(f"{title}: from your weights without a mask", points=points):
-        shares = attend(numbers, *texts)[1] * with_heads
-        wanted = torch.where(with_heads.any(-1, keepdim=True), shares / shares.sum(-1, keepdim=True), 0.0)
-        output, weights = attend(numbers, *texts, mask)
+    with check(f"{title}: weights from yours without a mask", points=points, side=True):
+        shares = attend(numbers, *texts)[1] * (mask if mask.ndim == 4 else mask.unsqueeze(-3))
+        wanted = shares / shares.sum(-1, keepdim=True).clamp_min(1e-9)
         message = f"A mask {tuple(mask.shape)}: weights of 0 where it is False, the rest of a row shares 1."
-        assert_close(weights, wanted, message, name="weights", against="from your weights without a mask")
-        message = "Query 2 may attend to nothing: its output is the bias of W_o."
-        if "nothing" in title:
-            assert_close(output[:, 2], numbers["W_o.bias"].expand(3, 12), message, name="its output")
-with check("12 features do not fill 5 heads", points=0.25, side=True):
-    assert_refused(sizes_of_parts, {"MultiHeadAttention(12, 5)": (12, 5)})
+        found = attend(numbers, *texts, mask)[1]
+        assert_close(found, wanted, message, name="weights", against="from your weights without a mask")
 checks_passed("MultiHeadAttention")
 
 # %% check="MultiHeadAttention_parts" points=0.75 card=["each `nn.Linear(d_model, d_model)` with bias", "a `ValueError` if `d_model` is not a multiple of `num_heads`"]
@@ -1030,7 +990,7 @@ calls = [(query, key, value, mask), (query, key, value, ~mask), (query, key, val
 for training in (True, False):
     found, changed, new = in_turn(calls, training)
     alone = [in_turn([call])[0][0] for call in calls]
-    message = f"Several calls of one layer ({'training' if training else 'evaluation'} mode), other masks and the first ones again."
+    message = f"Several calls of one layer ({'training' if training else 'evaluation'} mode), other masks and the first ones again; one row of a mask is empty, and nothing is NaN."
     for (output, weights), other in zip(found, alone, strict=True):
         expected = dict(zip(("output", "weights"), other))
         assert_results((output, weights), expected, message, against="from a new layer")
@@ -1238,73 +1198,46 @@ def load_builtin_weights(attention, builtin):
     ### END SOLUTION
 
 
-# %% check="load_builtin_weights" points=4.5 card=["so that both give the same output", "A builtin made with `bias=False` has no biases: yours become 0", "`builtin` is not changed, no memory is shared afterwards, and your parameters stay trainable", "Graded errors, each a `ValueError`: another `embed_dim` than your `d_model`"]
+# %% check="load_builtin_weights" points=4.5 card=["so that both give the same output", "`builtin` is not changed, no memory is shared afterwards, and your parameters stay trainable"]
 @probe
-def loaded(state, settings, *given):
-    """Results after loading and once builtin is 0, builtin's numbers, the biases, what learns."""
-    builtin = nn.MultiheadAttention(**settings)
+def loaded(state, *given):
+    """Results, what learns, builtin's numbers; then the output when these have become 0."""
+    builtin = nn.MultiheadAttention(12, 3, batch_first=True)
     builtin.load_state_dict(state)
-    with torch.random.fork_rng(), torch.no_grad():
+    with torch.random.fork_rng():
         torch.manual_seed(0)
-        attention = MultiHeadAttention(settings["embed_dim"], settings["num_heads"])
-        for number in attention.parameters():
-            number.normal_(std=0.4)  # what your function should replace
+        attention = MultiHeadAttention(12, 3)
     load_builtin_weights(attention, builtin)
     kept = {name: number.clone() for name, number in builtin.state_dict().items()}
-    biases = torch.stack([getattr(attention, f"W_{one}").bias.detach().clone() for one in "qkvo"])
     learns = [number.requires_grad for number in attention.parameters()]
     with torch.no_grad():
         results = [attention(*given[:3]), attention(*given)]
         for number in builtin.parameters():
             number.zero_()
-        return results, attention(*given[:3])[0], kept, biases, learns
+        return results, learns, kept, attention(*given[:3])[0]
 
 
-@probe
-def refused(num_heads, settings):
-    load_builtin_weights(MultiHeadAttention(12, num_heads), nn.MultiheadAttention(**settings))
-
-
-rng, settings = check_rng(), {"embed_dim": 12, "num_heads": 3, "batch_first": True}
-builtin = nn.MultiheadAttention(**settings)
-state = {name: torch.tensor(0.4 * rng.normal(size=tuple(p.shape))).float() for name, p in builtin.state_dict().items()}
+rng, builtin = check_rng(), nn.MultiheadAttention(12, 3, batch_first=True)
+state = {name: torch.tensor(0.4 * rng.normal(size=p.shape)).float() for name, p in builtin.state_dict().items()}
 builtin.load_state_dict(state)  # torch starts its biases at 0: that hides mistakes
-given = [torch.tensor(rng.normal(size=(2, n, 12))).float() for n in (4, 5, 5)] + [torch.tensor(rng.random((4, 5)) < 0.6)]
-given[3][:, 2] = True
+texts = [torch.tensor(rng.normal(size=(2, n, 12))).float() for n in (4, 5, 5)]
+mask = torch.tensor(rng.random((4, 5)) < 0.6) | (torch.arange(5) == 2)
 with torch.no_grad():  # in torch's layer True means: is hidden
-    right = [builtin(*given[:3], attn_mask=hidden, average_attn_weights=False) for hidden in (None, ~given[3])]
-for place, name, points, message in (
-    (1, "weights", 1, "The weights are those of builtin. Check first: which third of in_proj_weight is the keys', and the biases?"),
-    (0, "output", 1.5, "The output is that of builtin. Check first: the values' third, and both parts of out_proj?"),
-):
+    right = [builtin(*texts, attn_mask=hidden, average_attn_weights=False) for hidden in (None, ~mask)]
+message = "As builtin's. Check first: the thirds of in_proj_weight and of its bias, and both parts of out_proj?"
+for name, place, points in (("weights", 1, 1.5), ("output", 0, 2)):
     with check(f"the same {name}, without and with a mask", points=points):
-        found = loaded(state, settings, *given)[0]
-        for call in (0, 1):
-            assert_close(found[call][place], right[call][place], message, name=name, rtol=1e-5, atol=1e-5)
+        for call, expected in enumerate(right):
+            found = loaded(state, *texts, mask)[0][call][place]
+            assert_close(found, expected[place], message, name=name, rtol=1e-5, atol=1e-5)
 with check("builtin unchanged, and no memory shared", points=0.5, side=True):
-    results, second, kept, _, _ = loaded(state, settings, *given)
+    results, _, kept, second = loaded(state, *texts, mask)
     assert_equal(kept, state, "builtin was changed. Its weights are read, not written.")
     message = "Your layer gives the same before and after builtin's parameters become 0."
     assert_close(second, results[0][0], message, name="the output", against="before they became 0")
-    assert_equal(bool(second.std() > 1e-3), True, "The output of your layer is not one number everywhere.")
-with check("still trainable; builtin's bias numbers, in any order", points=0.5):
-    *_, biases, learns = loaded(state, settings, *given)
+with check("still trainable", points=0.5, side=True):
+    learns = loaded(state, *texts, mask)[1]
     assert_equal(learns, [True] * 8, "All eight parameters still require a gradient.", name="requires_grad")
-    wanted = torch.cat([state["in_proj_bias"], state["out_proj.bias"]]).sort()[0]
-    message = "The numbers of builtin's four biases stand in the biases of your layer."
-    assert_close(biases.flatten().sort()[0], wanted, message, name="the numbers, sorted")
-with check("bias=False: the biases become 0", points=0.5):
-    plain = {name: number for name, number in state.items() if "bias" not in name}
-    results, *_, biases, _ = loaded(plain, settings | {"bias": False}, *given)
-    message = "A builtin with bias=False has no biases: all four of yours should become 0."
-    assert_equal(biases, torch.zeros(4, 12), message, name="the biases")
-    assert_equal(bool(results[0][0].std() > 1e-4), True, "The output of your layer is not one number everywhere.")
-with check("layers that do not fit", points=0.5, side=True):
-    for num_heads, other in (
-        (3, {"embed_dim": 24}), (1, {"embed_dim": 1, "num_heads": 1}), (3, {"num_heads": 2}), (3, {"kdim": 8}), (3, {"vdim": 8})
-    ):
-        case = f"MultiHeadAttention(12, {num_heads}), a builtin with {other}"
-        assert_refused(refused, {case: (num_heads, {"embed_dim": 12, "num_heads": 3} | other)})
 checks_passed("load_builtin_weights")
 
 # %% check="load_builtin_weights_no_bias" points=1 card="A builtin made with `bias=False` has no biases: yours become 0"
@@ -1472,7 +1405,7 @@ for frozen in (False, True):
         assert_close(found, wanted, message, name="a gradient")
 ### END HIDDEN TESTS
 
-# %% check="load_builtin_weights_errors" points=1 card="another `num_heads`; a `kdim` or `vdim` different from `embed_dim`"
+# %% check="load_builtin_weights_errors" points=1 card=["another `embed_dim` than your `d_model`", "another `num_heads`; a `kdim` or `vdim` different from `embed_dim`"]
 # Hidden checks of load_builtin_weights: layers that do not fit.
 ### SIDE CONDITION: counts once another check of load_builtin_weights passes.
 ### BEGIN HIDDEN TESTS
@@ -1481,16 +1414,17 @@ def load(num_heads, settings):
     load_builtin_weights(MultiHeadAttention(12, num_heads), nn.MultiheadAttention(**settings))
 
 
-for title, num_heads, others in (
-    ("another embed_dim", 3, [{"embed_dim": 24}, {"embed_dim": 6}, {"embed_dim": 36, "bias": False}]),
-    ("another num_heads", 3, [{"num_heads": 2}, {"num_heads": 1}, {"num_heads": 6, "bias": False}]),
-    ("a kdim of its own, with a vdim or without", 3, [{"kdim": 8}, {"kdim": 8, "vdim": 10}, {"kdim": 8, "vdim": 8}]),
-    ("a vdim of its own", 3, [{"vdim": 8}]),
+for title, others in (
+    ("another embed_dim", [{"embed_dim": 24}, {"embed_dim": 6, "bias": False}, {"embed_dim": 1, "num_heads": 1}]),
+    ("another num_heads", [{"num_heads": 2}, {"num_heads": 1}, {"num_heads": 6, "bias": False}]),
+    ("a kdim of its own, with a vdim or without", [{"kdim": 8}, {"kdim": 8, "vdim": 10}, {"kdim": 8, "vdim": 8}]),
+    ("a vdim of its own", [{"vdim": 8}]),
 ):
     with check(title, points=0.25):
         for other in others:
             settings = {"embed_dim": 12, "num_heads": 3} | other
-            assert_refused(load, {f"MultiHeadAttention(12, 3), a builtin with {other}": (num_heads, settings)})
+            num_heads = 1 if settings["embed_dim"] == 1 else 3
+            assert_refused(load, {f"MultiHeadAttention(12, {num_heads}), a builtin with {other}": (num_heads, settings)})
 checks_passed("load_builtin_weights")
 ### END HIDDEN TESTS
 
@@ -2264,21 +2198,16 @@ def leave_one_head_out(attention, num_heads, measure, means=None):
 
 # %% check="leave_one_head_out" points=3 card=["entry `h` while head `h`, and no other, contributes 0 (`means` is `None`), or what its own part of `means` contributes. The bias of `W_o` belongs to no head", "Afterwards `attention` is what it was"]
 @probe
-def removed(numbers, num_heads, x, means):
-    """What comes back where measure() is the layer's output, and the layer's numbers after."""
-    layer = nn.Module()
-    for name in ("W_q", "W_k", "W_v", "W_o"):
-        layer.add_module(name, nn.Linear(x.shape[-1], x.shape[-1], dtype=x.dtype))
+def removed(numbers, x, means):
+    """What comes back where measure() is the output, and the layer's numbers after."""
+    layer = nn.ModuleDict({f"W_{one}": nn.Linear(12, 12, dtype=x.dtype) for one in "qkvo"})
     layer.load_state_dict(numbers)
 
-    def measure():
-        with torch.no_grad():
-            parts = (part(x).unflatten(-1, (num_heads, -1)) for part in (layer.W_q, layer.W_k, layer.W_v))
-            result = F.scaled_dot_product_attention(*(part.transpose(-2, -3) for part in parts))
-            return layer.W_o(result.transpose(-2, -3).flatten(-2))
+    @torch.no_grad()
+    def measure():  # each word looks at all words alike, in every head
+        return layer.W_o(layer.W_v(x).mean(-2, keepdim=True).expand(x.shape))
 
-    own = None if means is None else means.clone()
-    found = leave_one_head_out(layer, num_heads, measure, own)
+    found = leave_one_head_out(layer, 3, measure, means)
     return found, {name: value.detach() for name, value in layer.named_parameters()}
 
 
@@ -2286,28 +2215,26 @@ rng = check_rng()
 numbers = {f"W_{one}.weight": torch.tensor(rng.normal(size=(12, 12)) / 3) for one in "qkvo"}
 numbers |= {f"W_{one}.bias": torch.tensor(rng.normal(size=12)) for one in "qkvo"}
 x, means = torch.tensor(rng.normal(size=(2, 5, 12))), torch.tensor(rng.normal(size=12))
-parts = [(x @ numbers[f"W_{one}.weight"].T + numbers[f"W_{one}.bias"]).chunk(3, -1) for one in "qkv"]
-heads = torch.cat([F.scaled_dot_product_attention(*head) for head in zip(*parts)], -1)
+heads = F.linear(x, numbers["W_v.weight"], numbers["W_v.bias"]).mean(-2, keepdim=True).expand(x.shape)
 W_o, mine = numbers["W_o.weight"], [slice(4 * h, 4 * h + 4) for h in range(3)]
-for title, which, by_zero, by_mean in (("the first head", [0], 0.75, 0.75), ("the others, one at a time", [1, 2], 0.5, 0.5)):
-    with check(f"{title}: 0 in place of what it says", points=by_zero):
-        found, _ = removed(numbers, 3, x, None)
+for title, which, points in (("the first head", [0], 0.75), ("the others, one at a time", [1, 2], 0.5)):
+    with check(f"{title}: 0 in place of what it says", points=points):
+        found = removed(numbers, x, None)[0]
         assert_equal(len(found), 3, "One result for each of the three heads.", name="the length")
         for h in which:
             expected = heads @ W_o.T + numbers["W_o.bias"] - heads[..., mine[h]] @ W_o[:, mine[h]].T
-            message = f"While head {h} is away, features {4 * h} to {4 * h + 3} of the joined heads add nothing; all else does."
+            message = f"While head {h} is away, features {4 * h} to {4 * h + 3} of the joined heads add nothing."
             assert_close(found[h], expected, message, name=f"the output without head {h}")
-    with check(f"{title}: what its mean changes beside 0", points=by_mean):
-        found, other = removed(numbers, 3, x, None)[0], removed(numbers, 3, x, means)[0]
-        assert_equal([len(found), len(other)], [3, 3], "One result for each head.", name="lengths")
+    with check(f"{title}: what its mean changes beside 0", points=points):
+        found, other = removed(numbers, x, None)[0], removed(numbers, x, means.clone())[0]
         for h in which:
             expected = (W_o[:, mine[h]] @ means[mine[h]]).expand(2, 5, 12)
-            message = f"Head {h}: your result with means minus that without is what W_o makes of its part of means."
+            message = f"Head {h}: your result with means minus that without is what W_o makes of its means."
             assert_close(other[h] - found[h], expected, message, name=f"mean minus zero, head {h}")
 with check("the layer is as before", points=0.5, side=True):
     for given in (None, means):
         message = "After the call the layer has its old numbers, all of them."
-        assert_equal(removed(numbers, 3, x, given)[1], numbers, message, name="the layer's parameters")
+        assert_equal(removed(numbers, x, given)[1], numbers, message, name="the layer's parameters")
 checks_passed("leave_one_head_out")
 
 # %% check="leave_one_head_out_sizes" points=2 card=["It may stand anywhere inside a model", "returns anything (a number, a pair of numbers, a tensor)", "what its own part of `means` contributes"]

@@ -443,7 +443,7 @@ def around_writing(seq_len, d_model):
     return kept, np.array(sinusoidal_positional_encoding(seq_len, d_model))
 
 
-with check("9 digits", points=0.25):
+with check("9 digits, in a NumPy array", points=0.25):
     seq_len = int(check_rng().integers(3000, 5000))
     encoding = sinusoidal_positional_encoding(seq_len, 8)
     message = "It should be a NumPy float64 array, right to 9 digits: is something float32 on the way?"
@@ -841,7 +841,7 @@ for title, points, offset, start, pairs, message in (
         name = f"shift_matrix({offset}, {size}) @ PE[{start}]"
         found = np.asarray(matrix, dtype=float) @ at(start, pairs)
         assert_close(found, at(start + offset, pairs), message, name=name, rtol=1e-4, atol=1e-4)
-with check("all digits, in a NumPy float64 array", points=0.25):
+with check("all digits of float64", points=0.25):
     matrix = shift_matrix(900, 2)
     expected = np.array([[math.cos(900), math.sin(900)], [-math.sin(900), math.cos(900)]])
     message = "Is something float32, or a whole number, on the way?"

@@ -387,9 +387,9 @@ for what, given in (("ordinary words", x), ("a word of equal features", equal)):
     leaves = [one.clone().requires_grad_() for one in (gamma, beta, given)]
     (F.layer_norm(leaves[2], (6,), *leaves[:2], 1e-5) * direction).sum().backward()
     for place, name in enumerate(("gamma", "beta", "x")):
-        with check(f"{what}: the gradient of {name}", points=0.25):
+        with check(f"{what}: the gradient of {name}, as of torch's layer", points=0.25):
             found = gradients(gamma, beta, given, direction)[place]
-            message = f"{what}: the gradient of {name} should be that of torch's layer. Is something detached?"
+            message = f"{what}: the gradient of {name} should be that of torch's layer. If the results are: is something detached?"
             assert_close(found, leaves[place].grad, message, name=f"the gradient of {name}", rtol=1e-4, atol=1e-6)
 checks_passed("LayerNorm")
 ### END HIDDEN TESTS
@@ -418,7 +418,7 @@ with check("after other calls, and in evaluation mode", points=0.5):
     message = "The same x should give the same result"
     assert_close(later, first, f"{message} after a call with other texts.", against="in the first call")
     assert_close(evaluated, later, f"{message} in evaluation mode.", against="in training mode")
-with check("float64", points=0.25):
+with check("float64: as torch's layer, to all digits", points=0.25):
     message = "After `layer.double()` the result should have all digits of float64."
     assert_close(calls(x.clone())[0], expected, message, precise=True)
 with check("x is not changed", points=0.25, side=True):
@@ -605,7 +605,7 @@ for title, shape in (
         differ = [bool(alone.std(0).max() > 1e-3), bool((alone - x.reshape(-1, 4)).abs().max() > 1e-3)]
         assert_equal(differ, [True, True], message, name="'the words differ', 'and are not as they were'")
         assert_close(forward(given, x, 6), alone.reshape(shape), message, against="for each word alone")
-with check("float64", points=0.25):
+with check("float64: by the formula, to all digits", points=0.25):
     hidden = F.linear(x, given["linear1.weight"], given["linear1.bias"]).clamp(min=0)
     expected = F.linear(hidden, given["linear2.weight"], given["linear2.bias"])
     assert_close(forward(given, x, 6), expected, "After `network.double()` all digits count.", precise=True)

@@ -992,7 +992,7 @@ for title, points, script, max_len, start_id, end_id, expected, asked in (
     ("an end_id that is no token", 0.25, [3, 19, 5, 0, 7, 19], 6, 18, -1, [3, 19, 5, 0, 7, 19], 6),
     ("the start token, said by the model", 0.25, [3, 18, 5, 19], 9, 18, 19, [3, 18, 5], 4),
 ):
-    with check(title, points=points):
+    with check(f"{title}; how often the model is asked", points=points):
         found, calls = write(script, max_len, start_id, end_id)
         message = f"The model says {script}; max_len {max_len}, start_id {start_id}, end_id {end_id}."
         tokens = bare(found, *({start_id, end_id} - set(expected)))

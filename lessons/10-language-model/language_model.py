@@ -305,12 +305,12 @@ with check("logits of 10,000", points=0.75):
     large = 1e4 * torch.tensor(rng.permuted(np.tile(np.arange(4.0), (2, 5, 1)), axis=-1)).float()
     message = "Logits of 0, 10,000, 20,000 and 30,000 in float32: the loss should be finite, and right."
     assert_close(next_token_loss(large.clone(), tokens.clone()), by_torch(large), message)
-with check("gradients flow to logits", points=0.75):
+with check("the gradient of logits: that of the mean cross-entropy", points=0.75):
     leaf = logits.clone().requires_grad_()
     by_torch(leaf).backward()
-    message = "The gradient of logits should be that of the mean cross-entropy. Is something detached?"
+    message = "The gradient of logits should be that of the mean cross-entropy. If the loss is right: is something detached?"
     assert_close(gradient(logits.clone(), tokens.clone()), leaf.grad, message, name="the gradient of logits")
-with check("float64 stays float64", points=0.5):
+with check("float64 stays float64, the loss right to ten digits", points=0.5):
     expected = by_torch(logits)
     found = next_token_loss(logits.clone(), tokens.clone())
     message = "float64: the loss should be a float64 scalar, right to ten digits."
@@ -873,7 +873,7 @@ with check("a step that needs no clipping", points=1):
     assert_close(after, start - 0.5 * gradient, message, **near)
 with check("the loss before the step, a float", points=0.75):
     assert_equal(type(loss).__name__, "float", "The result should be a Python float.", name="the kind")
-    assert_close(loss, float(loss_before), "The result should be next_token_loss BEFORE the step.", name="the loss", rtol=1e-4)
+    assert_close(loss, loss_before.item(), "The result should be next_token_loss BEFORE the step.", name="the loss", rtol=1e-4)
 with check("one call, on the whole text; the mode stays", points=0.25, side=True):
     message = "The model is called once, on the whole text of shape (3, 6), and its mode (here: eval) stays."
     assert_equal(facts, [[[3, 6]], False], message, name="the calls, and whether it trains")
@@ -1534,7 +1534,7 @@ def afterwards(logits, *knobs):
 
 
 logits = torch.tensor(check_rng().normal(size=7)).float()
-with check("-inf", points=0.5):
+with check("-inf, also with temperature 0, with top_k and with top_p = 1", points=0.5):
     some = logits.clone()
     some[[0, 3]] = -math.inf
     message = "Two of seven logits are -inf: a probability of 0 there, and no NaN."
@@ -1550,7 +1550,7 @@ with check("large logits", points=0.25):
 with check("large logits, a temperature, top_k", points=0.25):
     found = sampling_distribution(large.clone(), 2.5, 3)
     assert_close(found, torch.softmax(large / 2.5, -1), message, atol=1e-4)
-with check("float64 stays float64", points=0.5):
+with check("temperature 0.5: float64, right to ten digits", points=0.5):
     expected = torch.softmax(logits.double() / 0.5, -1)
     message = "Logits in float64: the softmax should be float64, to ten digits."
     assert_close(sampling_distribution(logits.double(), 0.5), expected, message, precise=True)
@@ -2131,7 +2131,7 @@ message = "Three right steps, of which the third clears the gradients when it is
 with check("right steps, one of which clears the gradients at the end", points=0.25):
     found = [*of_right.values(), *verdicts({"clears": True}, {"update": "never"})]
     assert_equal(found, [True, True, True, False], message, name="your verdicts")
-with check("the same, clipped by the formula", points=0.25):
+with check("right steps, one clips by the formula and clears at the end", points=0.25):
     found = [*of_right.values(), *verdicts({"clears": True, "clip": "formula"}, {"update": "never"})]
     assert_equal(found, [True, True, True, False], message, name="your verdicts")
 with check("no update, beside right steps", points=0.5):

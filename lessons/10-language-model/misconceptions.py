@@ -625,7 +625,8 @@ with exercise("training_step"):
         {"nn.utils.clip_grad_norm_(model.parameters(), max_norm)": ""},
         "Your step is as long as without clipping. The total norm of the gradients is to be "
         "cut to max_norm between backward and the update: before backward they are not there, "
-        "and after the update they have been used.",
+        "and after the update they have been used. (What model.parameters() gives can be gone through "
+        "once: kept in a variable, it is empty the second time.)",
     )
 
     wrong(
@@ -672,7 +673,8 @@ with exercise("training_step"):
         },
         "Your step is as long as without clipping. The total norm of the gradients is to be "
         "cut to max_norm between backward and the update: before backward they are not there, "
-        "and after the update they have been used.",
+        "and after the update they have been used. (What model.parameters() gives can be gone through "
+        "once: kept in a variable, it is empty the second time.)",
     )
 
     wrong(
@@ -683,7 +685,8 @@ with exercise("training_step"):
         },
         "Your step is as long as without clipping. The total norm of the gradients is to be "
         "cut to max_norm between backward and the update: before backward they are not there, "
-        "and after the update they have been used.",
+        "and after the update they have been used. (What model.parameters() gives can be gone through "
+        "once: kept in a variable, it is empty the second time.)",
     )
 
     wrong(

@@ -253,7 +253,7 @@ with check("small numbers: eps left out as eps=1e-6", points=1):
     assert_equal(differs, True, message, name="'numbers that differ'")
     message = "RMSNorm(6) should give what RMSNorm(6, eps=1e-6) gives, also for numbers of size 1e-3."
     assert_close(normalise(small), given, message, rtol=1e-5, against="with eps=1e-6 given")
-with check("float64 is computed in float64", points=1):
+with check("float64: as torch's function, to ten digits", points=1):
     message = "float64: the result should be that of torch's rms_norm to ten digits."
     assert_close(normalise(x, 0.5), F.rms_norm(x, (6,), None, 0.5), message, precise=True)
 checks_passed("RMSNorm")
@@ -488,7 +488,7 @@ with check("three leading axes, a batch of one text: each word as alone", points
     each_word(1, 5, 4)
 x = torch.tensor(rng.normal(size=(2, 5, 4)))
 evaluated = forward(x.clone(), *weights)
-with check("float64 is computed in float64", points=0.5):
+with check("float64: the formula, to ten digits", points=0.5):
     message = "float64: the result should be down(silu(gate(x)) * up(x)) to ten digits."
     expected = (F.silu(x @ gate.T) * (x @ up.T)) @ down.T
     assert_close(evaluated, expected, message, precise=True)

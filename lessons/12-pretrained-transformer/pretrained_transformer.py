@@ -545,7 +545,7 @@ with check("more names, in another order", points=1):
     more |= {"encoder.layer.0.output.LayerNorm.weight": torch.ones(5), "pooler.dense.bias": torch.ones(5)}
     message = "A dictionary with more names, in another order: the five tensors are those of the whole names."
     assert_close(embed(more, ids.clone()), expected.float(), message)
-with check("the precision of weights is kept", points=0.5):
+with check("weights of float64: right to ten digits; float32 stays", points=0.5):
     message = "Weights of float64: the vectors should be float64, right to ten digits."
     assert_close(embed(weights, ids.clone()), expected, message, precise=True)
     message = "Weights of float32: the vectors should be float32."
@@ -688,35 +688,34 @@ def loaded(weights, errors=False):
     return said, before, {name: parameter.detach() for name, parameter in block.named_parameters()}
 
 
-rng, name = check_rng(), "encoder.layer.1.output.dense.weight"
-sizes = dict.fromkeys([f"attention.{part}" for part in ("self.query", "self.key", "self.value", "output.dense")], (12, 12))
-sizes |= {"intermediate.dense": (20, 12), "output.dense": (12, 20)} | dict.fromkeys(("attention.output.LayerNorm", "output.LayerNorm"), (12,))
-sizes = {f"{name}.{kind}": size[: 2 if kind == "weight" else 1] for name, size in sizes.items() for kind in ("weight", "bias")}
-weights = {f"encoder.layer.{i}.{name}": torch.tensor(rng.normal(size=size)).float() for i in range(3) for name, size in sizes.items()}
+attention = {f"attention.self.{w}": (f"attention.W_{w[0]}", 12, 12) for w in ("query", "key", "value")}
+attention["attention.output.dense"] = "attention.W_o", 12, 12
+network = {"intermediate.dense": ("feed_forward.linear1", 20, 12), "output.dense": ("feed_forward.linear2", 12, 20)}
+norms = {"attention.output.LayerNorm": ("norm1", 12), "output.LayerNorm": ("norm2", 12)}
+rng, weights, name = check_rng(), {}, "encoder.layer.1.output.dense.weight"
+for theirs, (_, *size) in (attention | network | norms).items():
+    for kind, shape in (("weight", size), ("bias", size[:1])):
+        names = [f"encoder.layer.{i}.{theirs}.{kind}" for i in range(3)]
+        weights |= {name: torch.tensor(rng.normal(size=shape)).float() for name in names}
 found = loaded({name: tensor.clone() for name, tensor in weights.items()})[2]
-
-def compare(parts, weight="weight", bias="bias"):
-    for theirs, ours in parts.items():
-        for kind, name in (("weight", f"{ours}.{weight}"), ("bias", f"{ours}.{bias}")):
-            message = f"{theirs}.{kind} of layer 1 (of 0, 1, 2) belongs into {name}, as it is stored."
-            assert_equal(found.get(name), weights[f"encoder.layer.1.{theirs}.{kind}"], message, name=name)
-
-def refused(given, kind, *parts):
-    said, before, after = loaded(given, True)
-    assert_equal([said[0], *(part in said[1] for part in parts)], [kind, *[True] * len(parts)], f"A {kind} that says {', '.join(parts)}.", name="the error, and what it says")
-    assert_equal(after, before, f"{parts[0]}: the whole block stays as it was.", name="the block", against="before the call")
-
-with check("queries, keys, values, and what comes out", points=1.5):
-    three = {f"attention.self.{name}": f"attention.W_{name[0]}" for name in ("query", "key", "value")}
-    compare(three | {"attention.output.dense": "attention.W_o"})
-with check("the feed-forward", points=1):
-    compare({"intermediate.dense": "feed_forward.linear1", "output.dense": "feed_forward.linear2"})
-with check("the norms", points=1):
-    compare({"attention.output.LayerNorm": "norm1", "output.LayerNorm": "norm2"}, "gamma", "beta")
+for title, points, parts, kinds in (
+    ("queries, keys, values, and what comes out", 1.5, attention, ("weight", "bias")),
+    ("the feed-forward", 1, network, ("weight", "bias")),
+    ("the norms", 1, norms, ("gamma", "beta")),
+):
+    with check(title, points=points):
+        for theirs, (ours, *_) in parts.items():
+            for kind, own in zip(("weight", "bias"), kinds):
+                message = f"{theirs}.{kind} of layer 1 (of 0, 1, 2) belongs into {ours}.{own}, as it is stored."
+                assert_equal(found.get(f"{ours}.{own}"), weights[f"encoder.layer.1.{theirs}.{kind}"], message, name=own)
 with check("a name is missing", points=0.5, side=True):
-    refused({n: tensor for n, tensor in weights.items() if n != name}, "KeyError", name)
+    said = loaded({n: tensor for n, tensor in weights.items() if n != name}, True)[0]
+    assert_equal([said[0], name in said[1]], ["KeyError", True], f"A KeyError that says {name}.", name="the error")
 with check("a shape does not fit", points=1, side=True):
-    refused(weights | {name: torch.ones(12, 7)}, "ValueError", name, "12, 7", "12, 20")
+    said, before, after = loaded(weights | {name: torch.ones(12, 7)}, True)
+    facts = [said[0], *(part in said[1] for part in (name, "12, 7", "12, 20"))]
+    assert_equal(facts, ["ValueError", True, True, True], "A ValueError: the name, both shapes.", name="the error")
+    assert_equal(after, before, "The whole block stays as it was.", name="the block", against="before the call")
 checks_passed("load_block")
 
 
@@ -825,7 +824,7 @@ with check("a float32 block and a float64 block stay so", points=0.5):
         kinds = {str(value.dtype) for value in after_loading(given, wide)[1].values()}
         message = "Weights of another precision: all parameters of the block keep their own."
         assert_equal(kinds, {f"torch.float{64 if wide else 32}"}, message, name="the dtypes")
-with check("weights of float64 into a block of float64, to all digits", points=0.25):
+with check("float64 into a block of float64: the keys' bias, to all digits", points=0.25):
     values = after_loading({name: tensor.clone() for name, tensor in double.items()}, True)[1]
     found = values["attention.W_k.bias"]
     message = "The keys' bias, float64 into float64: the same number to ten digits."
@@ -1190,7 +1189,7 @@ with check("hidden and keep stay as they are", points=0.5):
     found = sentence_embedding(hidden.clone(), keep.clone())
     assert_equal(bool(found.abs().max() > 0.1), True, "Not 0, no NaN.", name="'it has a number above 0.1 in size'")
     assert_unchanged(afterwards, hidden=hidden, keep=keep)
-with check("float64 stays float64", points=0.5):
+with check("float64: right to ten digits", points=0.5):
     means = torch.stack([text[row].mean(0) for text, row in zip(hidden, keep, strict=True)])
     expected = means / means.square().sum(-1, keepdim=True).sqrt()
     message = "float64: the vectors should be float64, right to ten digits."
@@ -1622,7 +1621,7 @@ with check("the arguments stay as they are", points=0.5):
     found = attention_share(weights.clone(), columns.clone(), keep.clone())
     assert_equal(bool(found.max() > 1e-3), True, "A share is above 0.", name="'it is above 0, and no NaN'")
     assert_unchanged(afterwards, weights=weights, columns=columns, keep=keep)
-with check("float64 stays float64", points=0.5):
+with check("float64: right to ten digits", points=0.5):
     expected = (weights * columns[:, None, None, :]).sum(-1).movedim(1, -1)[keep].mean(0)
     message = "float64: the shares should be float64, right to ten digits."
     found = attention_share(weights.clone(), columns.clone(), keep.clone())

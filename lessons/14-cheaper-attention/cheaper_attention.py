@@ -2144,7 +2144,7 @@ with check("scores of 10,000", points=1):
         K[4] = K[4 + 4 * ramp] - 0.2 * Q[0].sign()  # nearly as large, in another block
         message = "is exp taken of a difference that is never above 0, in both passes?"
         compare("Scores of 10,000", (Q, K, V, dO, 2), message, rtol=1e-6, atol=1e-6)
-with check("float32 and float64 stay; arguments as they were", points=1, side=True):
+with check("float32 stays, float64 right to ten digits; arguments as they were", points=1, side=True):
     for name, x in zip(names, both_passes(*(x.float() for x in one[:4]), 4)):
         assert_equal(str(getattr(x, "dtype", None)), "torch.float32", f"float32: {name}, too.", name="the dtype")
     compare("float64", one, "all digits. Is something rounded to float32?", rtol=1e-10, atol=1e-12, precise=True)

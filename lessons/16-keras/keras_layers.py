@@ -283,10 +283,10 @@ def compare(which, start, end, message):
 
 with check("queries with nothing to attend to: 0", points=0.5):
     compare(list(masks)[1:], 0, 2, "as torch's function, 0 for what may attend to nothing.")
-with check("gradients without a mask", points=0.5):
-    compare(["no mask"], 2, 5, "as of torch's function. Check first: is something detached?")
-with check("gradients where some may attend to nothing", points=0.5):
-    compare(list(masks)[1:3], 2, 5, "as of torch's function. Check first: is there NaN on the way, or is something detached?")
+with check("gradients without a mask: as of torch's function", points=0.5):
+    compare(["no mask"], 2, 5, "as of torch's function. If the results are right: is something detached?")
+with check("gradients where some may attend to nothing: as of torch's function", points=0.5):
+    compare(list(masks)[1:3], 2, 5, "as of torch's function. If the results are right: is there NaN on the way, or is something detached?")
 checks_passed("KerasAttention")
 ### END HIDDEN TESTS
 
@@ -544,7 +544,7 @@ def compare(A, B, through):
     ((output * A).sum() + (weights * B).sum()).backward()
     expected = [*(leaf.grad for leaf in leaves), *(x.grad.mT if x.ndim == 2 else x.grad for x in ours.parameters())]
     for name, one, other in zip(names, gradients(state, 3, Q, K, A, B), expected, strict=True):
-        message = f"The gradient of {name} through {through} should be that of lesson 5's layer. Check first: detached?"
+        message = f"The gradient of {name} through {through} should be that of lesson 5's layer. If the results are: is something detached?"
         assert_close(one, other, message, rtol=1e-4, atol=1e-4, name=f"the gradient of {name}")
 
 
@@ -553,9 +553,9 @@ state = {name: torch.tensor(0.4 * rng.normal(size=tuple(x.shape))).float() for n
 ours.load_state_dict(state)
 Q, K, A, B = (torch.tensor(rng.normal(size=s)).float() for s in ((2, 4, 12), (2, 5, 12), (2, 4, 12), (2, 3, 4, 5)))
 names = ["query", "key", *(f"{part}.{what}" for part in ("W_q", "W_k", "W_v", "W_o") for what in ("kernel", "bias"))]
-with check("gradients through the output", points=0.5):
+with check("gradients through the output: as of lesson 5's layer", points=0.5):
     compare(A, 0 * B, "the output")
-with check("gradients through output and weights", points=0.5):
+with check("gradients through output and weights: as of lesson 5's layer", points=0.5):
     compare(A, B, "both")
 with check("heads that do not fit", points=0.5, side=True):
     assert_refused(made, {f"d_model = {d}, num_heads = {h}": (d, h) for d, h in ((12, 5), (10, 4), (3, 6))})
