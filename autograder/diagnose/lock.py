@@ -84,16 +84,7 @@ class Lock:
                     f"its format is {tree['format']}, and this version writes {FORMAT}"
                 )
             exercises = {
-                name: OfExercise(
-                    entry["made_from"],
-                    {
-                        mistake: _read(seen, handed_out.get(name, ()))
-                        for mistake, seen in unpack(entry["seen"]).items()
-                    },
-                    entry["handed_out"],
-                    entry["proved"],
-                    tuple(entry["named"]),
-                )
+                name: _of_exercise(entry, handed_out.get(name, ()))
                 for name, entry in tree["exercises"].items()
             }
         except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
@@ -122,6 +113,16 @@ class Lock:
             parts.append(f"{_json(name)}: {_json(entry)}")
         text = ",\n".join(parts)
         write_whole(self.path, f'{{"format": {FORMAT}, "exercises": {{\n{text}\n}}}}\n')
+
+
+def _of_exercise(entry: Mapping[str, Any], handed_out: Sequence[Seen]) -> OfExercise:
+    """What a lock says of an exercise; without evidence where another release lies beside it, since
+    its references then lead to other mistakes."""
+    proved, named = entry["proved"], tuple(entry["named"])
+    if len(entry["handed_out"]) != len(handed_out):
+        return OfExercise(proved=proved, named=named)
+    seen = {mistake: _read(tree, handed_out) for mistake, tree in unpack(entry["seen"]).items()}
+    return OfExercise(entry["made_from"], seen, entry["handed_out"], proved, named)
 
 
 def _json(value: Any) -> str:

@@ -304,6 +304,16 @@ def test_what_does_not_hold_is_not_proved(course: Path) -> None:
     assert "double" in unproved(lesson)
 
 
+def test_a_mistake_that_goes_takes_its_place_in_the_lock_along(course: Path) -> None:
+    """The file beside the notebook has fewer mistakes then than the lock refers to."""
+    path = course / "lessons" / "01-tiny" / "misconceptions.py"
+    path.write_text(KNOWN + MISCONCEPTIONS)
+    before = Lock.read(lesson := built(course), catalogue.released(lesson)).exercises["double"]
+    path.write_text(MISCONCEPTIONS)
+    after = Lock.read(lesson := built(course), catalogue.released(lesson)).exercises["double"]
+    assert len(after.seen) < len(before.seen) and len(after.handed_out) < len(before.handed_out)
+
+
 def leads_nowhere(text: str) -> str:
     tree = json.loads(text)
     seen = unpack(tree["exercises"]["double"]["seen"])
