@@ -924,7 +924,7 @@ def compare(kind, *lead):
             leaf.grad = one * (0.3 / norm).clamp(max=1.0)
         optimizer.step()
     message = f"Four steps ({kind}), tokens {(*lead, 5)}, max_norm 0.3: the given optimiser steps once a call."
-    expected = {"the losses": torch.tensor(losses), "the parameters": torch.cat([x.detach().flatten() for x in leaves])}
+    expected = {"the losses": torch.stack(losses).detach(), "the parameters": torch.cat([x.detach().flatten() for x in leaves])}
     assert_results(steps(parameters, kind, texts), expected, message, rtol=1e-3, atol=1e-4)
 
 
