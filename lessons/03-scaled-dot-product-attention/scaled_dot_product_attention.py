@@ -601,8 +601,8 @@ for title, points, mask in (
 ):
     with check(f"{title}: from your weights without a mask", points=points):
         shares = np.where(mask, attend()[1], 0.0)
-        with np.errstate(invalid="ignore"):
-            weights = np.where(np.any(mask, -1, keepdims=True), shares / shares.sum(-1, keepdims=True), 0.0)
+        nothing = ~mask.any(-1, keepdims=True)  # a query that may attend to nothing: 0 / 1
+        weights = shares / (shares.sum(-1, keepdims=True) + nothing)
         message = "Weights of 0 where the mask is False, the rest shares 1, and the output is made of these."
         expected, against = {"output": weights @ V, "weights": weights}, "from your weights without a mask"
         assert_results(attend(mask), expected, message, against=against)
