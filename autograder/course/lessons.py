@@ -227,10 +227,10 @@ class Course:
     @classmethod
     def _extending(cls, other: Course, overlay: Overlay, root: Path) -> Course:
         theirs = tuple(sorted((*other.lessons, *other.drafts), key=lambda lesson: lesson.number))
+        applied = overlay.applied(theirs)
         lessons = [
-            replace(lesson, following=_led_on(lesson, row[at + 1 :]))
-            for row in (overlay.applied(theirs),)
-            for at, lesson in enumerate(row)
+            replace(lesson, following=_led_on(lesson, applied[at + 1 :]))
+            for at, lesson in enumerate(applied)
         ]
         return cls(
             title=overlay.title or other.title,
