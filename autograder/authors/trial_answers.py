@@ -26,7 +26,7 @@ from autograder.build.beside import write_data
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
 from autograder.course.lessons import Lesson
-from autograder.course.libraries import optional_libraries
+from autograder.course.libraries import libraries_to_import
 from autograder.grade.grading import grade
 from autograder.grade.limits import Limits
 from autograder.grade.result import PASSED
@@ -131,7 +131,7 @@ def when_graded(lesson: Lesson, read: list[Read], folder: Path) -> None:
     bundle = Bundle.load(folder)
     tester = Tester(bundle, Limits().test)
     works = all(protection.works for protection in examine())
-    libraries = optional_libraries(bundle.setup)
+    libraries = libraries_to_import(bundle.setup)
     with contextlib.closing(Boxes(BUBBLEWRAP if works else NONE, libraries)) as boxes:
         for answer in read:
             notebook = copy.deepcopy(bundle.notebook)

@@ -3,11 +3,14 @@
 A setup cell says which: ``try: import keras`` with something else in its place ``except
 ImportError``. Where such a library is missing, a student's notebook runs and says what to install.
 A grader must not take that for a wrong answer, and refuses before anything is graded.
+
+What a setup cell imports otherwise, such as seaborn, is imported once for all boxes of a lesson.
 """
 
 from __future__ import annotations
 
 import ast
+import sys
 from functools import cache
 from importlib.util import find_spec
 
@@ -15,6 +18,9 @@ from nbformat import NotebookNode
 
 from autograder.errors import WrongUse
 from autograder.notebooks import SETUP, tags
+
+#: Packages that a box has imported before there is a submission.
+IN_EVERY_BOX = {"IPython", "lesson_kit", "matplotlib", "numpy", "torch", "tqdm"}
 
 
 class LibraryLacking(WrongUse):
@@ -41,6 +47,24 @@ def optional_libraries(setup: str) -> tuple[str, ...]:
         if isinstance(line, ast.Import)
         for alias in line.names
     )
+
+
+@cache
+def libraries_to_import(setup: str) -> tuple[str, ...]:
+    """The packages that a setup cell imports, are installed, and are not in every box: where they
+    are imported before there is a submission, each begins that much sooner.
+
+    Args:
+        setup: source of the cell.
+    """
+    names: dict[str, None] = {}
+    for node in ast.walk(ast.parse(setup)):
+        if isinstance(node, ast.Import):
+            names |= dict.fromkeys(alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names[node.module.partition(".")[0]] = None
+    new = names.keys() - sys.stdlib_module_names - IN_EVERY_BOX
+    return tuple(sorted(name for name in new if find_spec(name) is not None))
 
 
 def lacking(setup: str) -> list[str]:

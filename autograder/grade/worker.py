@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache
 
 from autograder.box.boxes import Boxes
-from autograder.course.libraries import ask_for_libraries, optional_libraries
+from autograder.course.libraries import ask_for_libraries, libraries_to_import
 from autograder.errors import WrongUse
 from autograder.grade.engine import under
 from autograder.grade.grading import grade
@@ -65,7 +65,7 @@ def grade_task(task: Task) -> Result:
         result = grade(
             task.data,
             task.bundle,
-            make_box=_boxes(task.sandbox, optional_libraries(task.bundle.setup)).start,
+            make_box=_boxes(task.sandbox, libraries_to_import(task.bundle.setup)).start,
             seed=task.seed,
             limits=task.limits,
             flags=task.flags,
