@@ -11,6 +11,7 @@ Requests (dicts over :mod:`autograder.box.wire`, each with an ``id`` the reply r
   what the cell changed for all code (see :mod:`.usual`).
 * ``run plainly``: as Python runs it, without the notebook's shell: no magics, no history.
 * ``call``: call the student's ``name`` with ``args`` and ``kwargs``.
+* ``calls``: the same with one list of arguments after another, until a call raises.
 * ``probe``: define the function in ``source``, call it with ``args`` and ``kwargs``.
 * ``stand in``: bind ``name`` to what asks the grader when it is called (``{"ask": ...}`` goes
   out and its answer comes in before the reply): the course's own version of an exercise.
@@ -24,7 +25,6 @@ from __future__ import annotations
 import builtins
 import contextlib
 import gc
-import io
 import math
 import os
 import socket
@@ -38,8 +38,9 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from autograder.box.caps import MAX_ERROR_CHARACTERS, MAX_OUTPUT_CHARACTERS
+from autograder.box.caps import MAX_ERROR_CHARACTERS
 from autograder.box.channel import Closed, receive, send
+from autograder.box.output import CappedText, taken_from
 from autograder.box.usual import own_copy
 from lesson_kit.evidence import raised_by_hand
 from lesson_kit.exceptions import in_a_cell, meaning
@@ -47,34 +48,6 @@ from lesson_kit.tensors import installed, one_thread
 
 #: What a probe's code is filed under.
 PROBE = "<probe>"
-
-
-class CappedText(io.TextIOBase):
-    """A text stream that keeps the first ``limit`` characters and forgets the rest."""
-
-    def __init__(self, limit: int = MAX_OUTPUT_CHARACTERS) -> None:
-        self.limit = limit
-        self.parts: list[str] = []
-        self.size = 0
-
-    def writable(self) -> bool:
-        """True: it is written to."""
-        return True
-
-    def write(self, text: str) -> int:
-        """Keep ``text`` while there is room."""
-        if self.size < self.limit:
-            self.parts.append(text[: self.limit - self.size])
-            self.size += len(self.parts[-1])
-            if self.size >= self.limit:
-                self.parts.append("\n[output cut here]\n")
-        return len(text)
-
-    def take(self) -> str:
-        """What was kept; the stream is empty afterwards."""
-        text = "".join(self.parts)
-        self.parts, self.size = [], 0
-        return text
 
 
 class Inside:
@@ -152,6 +125,8 @@ class Inside:
                 make = self.proxies[request["kind"]]
                 self.shell.user_ns[request["name"]] = make(request["name"], self.ask)
                 reply = {"value": None}
+            elif request["op"] == "calls":
+                reply = self.evaluate_each(request["name"], request["calls"])
             else:
                 reply = self.evaluate(request)
         reply["output"] = self.output.take()
@@ -173,7 +148,7 @@ class Inside:
         finally:
             sys.stdout, sys.stderr = streams
             with contextlib.suppress(OSError):  # the student's code has closed it
-                self.output.write(_taken_from(1).decode("utf-8", "replace"))
+                self.output.write(taken_from(1).decode("utf-8", "replace"))
 
     def run(self, source: str) -> dict[str, Any]:
         """Run a notebook cell with IPython's shell."""
@@ -205,6 +180,16 @@ class Inside:
             self.shell.user_ns, "", lambda: self.evaluate_once({**request, **own_copy(given)})
         )
 
+    def evaluate_each(self, name: str, calls: list[list[Any]]) -> dict[str, Any]:
+        """Call a name with each of several lists of arguments, until a call raises."""
+        values: list[Any] = []
+        for args in calls:
+            reply = self.evaluate({"op": "call", "name": name, "args": args, "kwargs": {}})
+            if "value" not in reply:
+                return {**reply, "value": values}
+            values.append(reply["value"])
+        return {"value": values}
+
     def evaluate_once(self, request: dict[str, Any]) -> dict[str, Any]:
         """The same as the names are now."""
         try:
@@ -234,17 +219,6 @@ class Inside:
 @lru_cache(maxsize=200)  # a test calls the same probe with one input after another
 def _compiled(source: str) -> CodeType:
     return compile(source, PROBE, "exec")
-
-
-def _taken_from(descriptor: int) -> bytes:
-    """What was written to an open file, up to a limit; the file is empty afterwards."""
-    if not os.fstat(descriptor).st_size:
-        return b""
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    words = os.read(descriptor, MAX_OUTPUT_CHARACTERS)
-    os.ftruncate(descriptor, 0)
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return words
 
 
 def _nobody_to_ask(request: dict[str, Any]) -> dict[str, Any]:

@@ -6,12 +6,12 @@ import ast
 import builtins
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from types import CodeType, FunctionType
 from typing import Any
 
-from autograder.box.box import Box, BoxError, Reply
+from autograder.box.box import Box, BoxDied, BoxError, Reply
 from autograder.box.decoding import Foreign
 from lesson_kit.failures import CheckFailed
 
@@ -29,12 +29,25 @@ class RemoteNames:
         self._left = left
 
     def function(self, name: str) -> Callable[..., Any]:
-        """A function or class of the student's."""
+        """A function or class of the student's; its ``at_once`` makes several calls in one request,
+        and gives what they return, or raise, in their order."""
 
         def call(*args: Any, **kwargs: Any) -> Any:
             return _result(name, self._box.call(name, args, kwargs, self._left()))
 
+        def at_once(calls: Sequence[Sequence[Any]]) -> Iterator[Any]:
+            reply = self._box.calls(name, calls, self._left())
+            results = reply.value if isinstance(reply.value, list) else []
+            stopped = reply.missing or reply.error is not None
+            if len(results) != len(calls) and not (stopped and len(results) < len(calls)):
+                self._box.close()
+                raise BoxDied("it did not answer each call")
+            yield from results
+            if len(results) < len(calls):
+                _result(name, reply)
+
         call.__name__ = name
+        call.at_once = at_once  # type: ignore[attr-defined]
         return call
 
     def value(self, name: str) -> Any:

@@ -591,7 +591,7 @@ with check("the first axis: each row as alone", points=0.5):
         compare(shape, 0)
 with check("an axis in the middle, counted from either end: each row as alone", points=0.5):
     for axis in (1, 2, -2, -3):
-        compare((2, 3, 4, 5), axis)
+        compare((2, 3, 4, 2), axis)
 with check("an axis beside one of length 1, and along it", points=0.25):
     compare((2, 1, 4), 2)
     message = "axis=1 of an array (2, 1, 4): every weight is 1."
@@ -948,9 +948,7 @@ def compare(batches, names=("the answer", "the weights"), d_v=3):
     """Answers and weights with your own for each query, keys and values alone."""
     ends = (5,), (4, 5), (4, d_v)
     given = [rng.normal(size=(*lead, *end)) for lead, end in zip(batches, ends, strict=True)]
-    assert_each_alone(
-        lambda *arrays: soft_lookup(*arrays, temperature=0.8), [given], own_axes=(1, 2, 2), names=names
-    )
+    assert_each_alone(soft_lookup, [[*given, 0.8]], own_axes=(1, 2, 2), names=names)
 
 with check("several queries for one text: each as alone", points=0.5):
     compare(((3,), (), ()))
