@@ -150,11 +150,6 @@ def _is_exactly(first: Evidence, second: Evidence) -> bool:
     return first.check == second.check and agree(first.got, second.got)
 
 
-def is_telling(evidence: Evidence) -> bool:
-    """Whether a result says so much that no other mistake leaves it by chance."""
-    return _tells(evidence, exact=False) or _is_pattern(evidence.got)
-
-
 def _tells(evidence: Evidence, *, exact: bool) -> bool:
     """Whether numbers say it; ``exact``: they agree also where the check allows more.
 
