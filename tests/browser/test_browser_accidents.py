@@ -39,8 +39,6 @@ class Opened:
     def __init__(self, page: Page, course: Path) -> None:
         cells = nbformat.read(course / TINY, as_version=4).cells
         self.page = page
-        #: What the documentation calls the next box.
-        self.picture = ""
         self._places = {
             "setup" if SETUP in tags(one) else grade_id(one) or one.source.strip(): place
             for place, one in enumerate(cells)
@@ -68,9 +66,6 @@ class Opened:
         box = said_below(self[name]).locator("[role=alert], [role=status]")
         expect(box).to_have_count(1)
         box.scroll_into_view_if_needed()
-        if self.picture:
-            take_picture(self.page, f"accident-{self.picture}")
-            self.picture = ""
 
     def menu(self, first: str, second: str) -> None:
         """Choose from JupyterLab's menu."""
@@ -98,10 +93,8 @@ def test_every_accident_is_told_calmly(lesson: Opened) -> None:
     lesson.check("double", TOO_EARLY, NO_SETUP)
     take_picture(page, "student-no-setup")
     run(page, lesson["setup"])
-    lesson.picture = "check-before-answer"
     lesson.check("double", TOO_EARLY, "double is not there yet: run the cell")
     run(page, lesson["double"])
-    lesson.picture = "not-written"
     lesson.check("double", "double: not written yet.")
 
     # A stub that another cell uses, and a name that a later cell would make.
@@ -110,34 +103,28 @@ def test_every_accident_is_told_calmly(lesson: Opened) -> None:
     lesson.says(demonstration, TOO_EARLY, "quadruple is not there yet")
     run(page, lesson["quadruple"])
     run(page, lesson[demonstration])
-    lesson.picture = "cells-out-of-order"
     lesson.says(demonstration, TOO_EARLY, "later is not there yet", "typing error")
 
     # A short answer: not given, without quotes, given.
     untouched = "answer_size = None  # YOUR ANSWER HERE"
-    lesson.picture = "short-answer-untouched"
     lesson.try_out("answer_size", untouched, "answer_size: not answered yet.", "put your choice")
     answer(page, lesson["answer_size"], "answer_size = b")
-    lesson.picture = "without-quotes"
     lesson.says("answer_size", TOO_EARLY, 'between quotes: answer_size = "b"')
     lesson.try_out("answer_size", 'answer_size = "b"', "✓ answer_size: right.")
 
     # A right answer, and then one that does not run: no false green.
     lesson.try_out("double", DOUBLE, "✓ double: these checks pass.")
     broken = DOUBLE.replace("2 * x", "2 * (x")
-    lesson.picture = "syntax-error"
     lesson.try_out("double", broken, "did not run", "SyntaxError", "what you had before")
 
     # A loop without an end, stopped by hand.
     answer(page, lesson["double"], DOUBLE + "\n\nwhile True:\n    pass")
     expect(page.get_by_text("Python 3 (ipykernel) | Busy")).to_be_visible()
     lesson.menu("Kernel", "Interrupt Kernel")
-    lesson.picture = "stopped-by-hand"
     lesson.says("double", "Stopped by hand.", "What was computed before is still there.")
 
     # Python started anew.
     lesson.menu("Kernel", "Restart Kernel…")
     page.locator(".jp-Dialog .jp-mod-accept").click()
     wait_for_the_kernel(page)
-    lesson.picture = "restarted"
     lesson.try_out("double", DOUBLE, TOO_EARLY, NO_SETUP)

@@ -11,7 +11,7 @@ from ..hand_outs import TINY, handed_out, read
 from ..tiny import LESSON
 from .accessible import violations
 from .notebook_page import cell, run, said_below, wait_for_the_kernel
-from .window import SECONDS, jupyter_lab, needs_chromium, take_picture, window
+from .window import SECONDS, jupyter_lab, needs_chromium, window
 
 expect.set_options(timeout=SECONDS * 1000)
 
@@ -74,8 +74,6 @@ def test_a_slider_moves_by_keyboard_and_says_what_is_to_be_seen(tmp_path: Path) 
         expect(
             out.get_by_role("status").filter(has_text="The second bar is 4 high.")
         ).to_be_visible()
-        handle.scroll_into_view_if_needed()
-        take_picture(page, "student-slider")
 
         right = out.get_by_role("checkbox", name="right")
         right.focus()

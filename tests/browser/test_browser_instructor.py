@@ -130,7 +130,6 @@ def test_autograde_mark_and_generate_feedback(folder: ClassFolder, tmp_path: Pat
         lower, _, _ = points(folder, "frances")
         assert 0 < lower < score, "a mistake costs points, and not all"
         expect(row(formgrader, "frances")).to_contain_text(f"{lower:g} / {most:g}")
-        take_picture(page, "instructor-submissions")
 
         row(formgrader, "ada").get_by_role("link", name="Lovelace, Ada").click()
         formgrader.get_by_role("link", name=LESSON.notebook_name).click()
