@@ -157,7 +157,7 @@ release: $(TESTS) ## make what a tag hands out in build/release: zip, wheel, sit
 
 screenshots: $(TESTS) ## take the documentation's pictures again, with a headless Chromium
 	SCREENSHOTS=docs/images $(BIN)/pytest -r s $(addprefix tests/browser/test_browser_,student.py \
-	  accidents.py start.py hands_on.py instructor.py chat.py)
+	  accidents.py start.py instructor.py chat.py)
 
 clean: ## remove what was made, but for course/ and solutions/
 	rm -rf build demo-class .pytest_cache .mypy_cache .ruff_cache *.egg-info

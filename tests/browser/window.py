@@ -6,6 +6,7 @@ the pictures of the documentation there (``make screenshots``).
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -171,11 +172,12 @@ def take_picture(page: Page, name: str) -> None:
     """Leave a picture of the page for the documentation, if it is wanted."""
     folder = os.environ.get("SCREENSHOTS")
     if folder:
-        path = Path(folder) / f"{name}.png"
+        path = Path(folder) / f"{name}.webp"
         path.parent.mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=path, animations="disabled", caret="hide")
-        with Image.open(path) as picture:  # 256 colours are enough, and a third of the size
-            picture.convert("RGB").quantize(256).save(path, optimize=True)
+        taken = page.screenshot(animations="disabled", caret="hide")
+        with Image.open(io.BytesIO(taken)) as picture:  # 256 colours are enough
+            few = picture.convert("RGB").quantize(256).convert("RGB")
+            few.save(path, lossless=True, quality=100, method=6)
 
 
 def open_formgrader(page: Page) -> FrameLocator:

@@ -127,7 +127,7 @@ def test_the_make_targets_do_what_is_tested() -> None:
 
 def test_the_pictures_are_small_and_shown() -> None:
     shown = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
-    pictures = sorted((ROOT / "docs" / "images").glob("*.png"))
+    pictures = sorted((ROOT / "docs" / "images").glob("*.webp"))
     assert pictures
     for picture in pictures:
         assert f"(images/{picture.name})" in shown
