@@ -7,12 +7,11 @@ accident. In a student's course those that the student's own package has come fr
 
 from __future__ import annotations
 
-from base64 import b64decode
 from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
-from .setting import beside_notebook
+from .setting import beside_notebook, unpack_text
 
 #: The key in the file beside a notebook of what :func:`as_module` takes.
 EARLIER = "earlier"
@@ -21,7 +20,7 @@ EARLIER = "earlier"
 def as_module(packed: str) -> ModuleType:
     """A module with the parts that were packed into a text; empty where there are none."""
     module = ModuleType(__name__)
-    exec(compile(b64decode(packed), "<earlier lessons>", "exec"), module.__dict__)
+    exec(compile(unpack_text(packed), "<earlier lessons>", "exec"), module.__dict__)
     return module
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import bz2
 import json
-from base64 import b64decode, b64encode
+from base64 import b64decode, b85decode, b85encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -24,7 +24,9 @@ __all__ = [
     "inputs_of",
     "now",
     "pack",
+    "pack_text",
     "unpack",
+    "unpack_text",
     "without_advice",
 ]
 
@@ -128,10 +130,31 @@ def beside_notebook() -> dict[str, Any]:
     return _cached[2]
 
 
+#: How a text begins that was packed: it is compressed.
+_PACKED = b85encode(b"BZh9").decode()
+
+
+def pack_text(text: str) -> str:
+    """A text as a shorter one that nobody reads by accident; the same on every machine."""
+    return b85encode(bz2.compress(text.encode())).decode()
+
+
+def unpack_text(packed: str) -> str:
+    """What :func:`pack_text` was given; or what an earlier version packed, in base64.
+
+    Raises:
+        ValueError: the text is damaged.
+    """
+    try:
+        octets = b85decode(packed) if packed.startswith(_PACKED) else b64decode(packed)
+        return (bz2.decompress(octets) if octets.startswith(b"BZh") else octets).decode()
+    except (OSError, EOFError) as error:
+        raise ValueError(f"what was packed is damaged ({error})") from None
+
+
 def pack(tree: Any) -> str:
-    """Plain data as a short text that nobody reads by accident; the same on every machine."""
-    text = json.dumps(tree, ensure_ascii=False, sort_keys=True)
-    return b64encode(bz2.compress(text.encode())).decode()
+    """Plain data, packed as a text."""
+    return pack_text(json.dumps(tree, ensure_ascii=False, sort_keys=True))
 
 
 def unpack(packed: Any) -> Any:
@@ -140,12 +163,7 @@ def unpack(packed: Any) -> Any:
     Raises:
         ValueError: the text is damaged.
     """
-    if not isinstance(packed, str):
-        return packed
-    try:
-        return json.loads(bz2.decompress(b64decode(packed)))
-    except (OSError, EOFError) as error:
-        raise ValueError(f"what was packed is damaged ({error})") from None
+    return json.loads(unpack_text(packed)) if isinstance(packed, str) else packed
 
 
 def _place() -> Path:

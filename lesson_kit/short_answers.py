@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from base64 import b85decode, b85encode
 from typing import Any
 
 import numpy as np
@@ -54,12 +55,13 @@ def seal_reply(exercise: str, value: Any, right: bool, reason: str) -> tuple[str
     """
     reply = ("+" if right else "-").encode() + reason.encode()
     stream = _sealing_bytes("reply", exercise, value, len(reply))
-    sealed = bytes(byte ^ key for byte, key in zip(reply, stream)).hex()
+    sealed = b85encode(bytes(byte ^ key for byte, key in zip(reply, stream))).decode()
     return _sealing_bytes("fingerprint", exercise, value, 10).hex(), sealed
 
 
 def _open_reply(exercise: str, value: Any, sealed: str) -> tuple[bool, str]:
-    data = bytes.fromhex(sealed)
+    former = re.fullmatch("[0-9a-f]*", sealed)  # earlier versions wrote digits alone
+    data = bytes.fromhex(sealed) if former else b85decode(sealed)
     stream = _sealing_bytes("reply", exercise, value, len(data))
     reply = bytes(byte ^ key for byte, key in zip(data, stream)).decode()
     return reply[0] == "+", reply[1:]

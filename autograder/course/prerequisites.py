@@ -10,7 +10,6 @@ somebody who sets out to read it.
 from __future__ import annotations
 
 import ast
-import base64
 import re
 
 from autograder.course.given_names import given_by, needed_of, taken_from_elsewhere
@@ -18,6 +17,7 @@ from autograder.course.lessons import Lesson
 from autograder.course.libraries import setup_of
 from autograder.course.source_rules import LessonError
 from autograder.notebooks import SETUP, tags
+from lesson_kit.setting import pack_text
 
 #: The module that a setup cell imports them from.
 EARLIER = "lesson_kit.earlier"
@@ -47,7 +47,7 @@ def carried_over(lesson: Lesson) -> str:
     if not names:
         return ""
     code = "\n\n".join([*sources_of(lesson, names), f"__all__ = {names!r}\n"])
-    return base64.b64encode(code.encode()).decode()
+    return pack_text(code)
 
 
 def sources_of(lesson: Lesson, names: list[str]) -> list[str]:

@@ -43,7 +43,8 @@ class OfExercise:
     Attributes:
         made_from: digest of what the evidence comes from.
         seen: of each known mistake, by its name, what the tests saw of it as graded.
-        handed_out: names of the mistakes that a visible check sees, in the released file's order.
+        handed_out: names of the mistakes that a visible check sees, in the released file's order;
+            in the lock their places among the names of ``seen`` in order.
         proved: digest of what was tried when all of it held, or "".
         named: of the known mistakes on fresh inputs, how many get their own sentence, and of how
             many.
@@ -107,7 +108,7 @@ class Lock:
                 "made_from": exercise.made_from,
                 "proved": exercise.proved,
                 "named": exercise.named,
-                "handed_out": exercise.handed_out,
+                "handed_out": [sorted(seen).index(name) for name in exercise.handed_out],
                 "seen": pack(seen) if seen else {},
             }
             parts.append(f"{_json(name)}: {_json(entry)}")
@@ -122,7 +123,9 @@ def _of_exercise(entry: Mapping[str, Any], handed_out: Sequence[Seen]) -> OfExer
     if len(entry["handed_out"]) != len(handed_out):
         return OfExercise(proved=proved, named=named)
     seen = {mistake: _read(tree, handed_out) for mistake, tree in unpack(entry["seen"]).items()}
-    return OfExercise(entry["made_from"], seen, entry["handed_out"], proved, named)
+    known = sorted(seen)
+    there = [name if isinstance(name, str) else known[name] for name in entry["handed_out"]]
+    return OfExercise(entry["made_from"], seen, there, proved, named)
 
 
 def _json(value: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from pathlib import Path
@@ -19,6 +18,7 @@ from autograder.course.prerequisites import (
 )
 from autograder.course.source_rules import LessonError
 from lesson_kit.earlier import EARLIER, as_module
+from lesson_kit.setting import unpack_text
 
 from ..conftest import COURSE
 from ..submissions import graded, notebook_with, points
@@ -107,7 +107,7 @@ def test_what_is_packed_answers_only_earlier_lessons(lesson: Lesson) -> None:
     assert bool(text) == bool(names_carried_over(lesson))
     if not text:
         return
-    code = base64.b64decode(text).decode()
+    code = unpack_text(text)
     later = [one for one in COURSE.lessons if one.number >= lesson.number]
     for one in later:
         for name in one.exercises:
