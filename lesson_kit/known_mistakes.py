@@ -7,7 +7,7 @@ nobody unless several checks agree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -90,14 +90,15 @@ def explanations(
     A mistake explains a failed check when that saw the very same of it. What fails with the
     mistake has to fail here: a mistake that a passing check excludes is not named. What says
     little counts only where all tests agree, and at least two of them fail or there are
-    :data:`MANY_TESTS`; and anything else only where it explains most of what failed.
+    :data:`MANY_TESTS`; and anything else only where it explains most of what failed, errors that
+    are missing apart.
 
     Args:
         seen: of the answer.
         known: mistakes of the same exercise.
         seen_of: what the same tests saw of a mistake.
     """
-    failed = sum(len(evidence) for evidence in seen.values())
+    failed = _spoken(piece for evidence in seen.values() for piece in evidence)
     explaining: list[tuple[Known, Explanation]] = []
     for mistake in known:
         its = seen_of(mistake)
@@ -115,7 +116,7 @@ def explanations(
         whole = len(agreeing) == len(seen)
         telling = any(_tells(piece, exact=exact) for _, piece, exact in explained)
         if telling or any(_is_pattern(piece.got) for _, piece, _ in explained):
-            enough = whole or 2 * len(explained) > failed
+            enough = whole or 2 * _spoken(piece for _, piece, _ in explained) > failed
         else:
             several = _different(explained) > 1 or len(seen) >= MANY_TESTS
             enough = whole and (several or all(_is_silence(piece) for _, piece, _ in explained))
@@ -173,6 +174,11 @@ def _different(explained: Sequence[tuple[str, Evidence, bool]]) -> int:
 def _is_silence(evidence: Evidence) -> bool:
     """Nothing was raised where an error is asked for: the check itself says what is wrong."""
     return bool(evidence.got == fingerprint(None))
+
+
+def _spoken(pieces: Iterable[Evidence]) -> int:
+    """How many are no :func:`_is_silence`: a missing error hides no mistake beside it."""
+    return sum(not _is_silence(piece) for piece in pieces)
 
 
 def _is_pattern(got: Any) -> bool:

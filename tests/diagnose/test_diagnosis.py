@@ -194,6 +194,14 @@ def test_a_part_of_the_failing_tests_is_not_enough() -> None:
     assert diagnose(seen, [one]) is None
 
 
+def test_errors_that_are_missing_hide_no_mistake_beside_them() -> None:
+    one = mistake("one", a=evidence(2, 3, 4), b=NOTHING, c=NOTHING)
+    missing = (Evidence.of("raises", "an error", None),)
+    seen = {"a": evidence(2, 3, 4), "b": missing, "c": missing}
+    assert diagnose(seen, [one]) is not None
+    assert diagnose({**seen, "a": evidence(1, 8, 9)}, [one]) is None
+
+
 def test_an_exception_alone_accuses_nobody_unless_all_tests_agree() -> None:
     one = mistake("one", a=RAISES, b=RAISES)
     assert diagnose({"a": RAISES, "b": NOTHING}, [one]) is None
