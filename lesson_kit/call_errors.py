@@ -138,8 +138,9 @@ RULES: list[tuple[str, str, str]] = [
     (
         "TypeError",
         r"'([\w.]+)' object is not callable",
-        "Something of the kind `\\1` is called here like a function. Does a name hide a function, "
-        "is an operator missing, or are the round brackets to be left out, or square?",
+        "Something of the kind `\\1` is called here like a function. Does a variable have the name "
+        "of a function, is an operator missing before the bracket, or should the brackets be "
+        "square, or not there?",
     ),
     (
         "TypeError",
