@@ -250,8 +250,9 @@ class Tester:
         once in a test; else not even its kind, which the code may choose by what it was given."""
         text, place = self._telling.of(error) if self._telling else ("", "")
         if not text:
-            said = "Your code raised an error."
-            return f"{said} {REFUSED}" if error.by_hand else said
+            if error.by_hand:
+                return f"Your code raised an error. {REFUSED}"
+            return "Your code, or what uses its result, raised an error."
         self._telling = None
         kind = error.types[0]
         said = f"{_who(error)} {kind} ({text}) {place}".rstrip()
