@@ -215,17 +215,7 @@ def new_class(
     begin_gradebook(made.db_url)
     with open_gradebook(made.db_url):  # makes its tables, once
         pass
-    with processes(begin=partial(_begin, course, made)) as workers:
-        # Once each: a lesson takes over answers of earlier ones.
-        for name, notebook in zip(names, workers.map(_notebook, names)):
-            vars(course.lesson(name))["notebook"] = notebook
-    with processes(begin=partial(_begin, course, made)) as workers:
-        lessons = [workers.submit(_make, name) for name in names]
-        if not wait(lessons, LONG, FIRST_COMPLETED).done:
-            say("known mistakes that nobody has looked at here yet take some minutes, once")
-        for name, lesson in zip(names, lessons):
-            lesson.result()
-            say(f"{name}: released")
+    _release_all(course, made, say)
     return made
 
 
@@ -247,10 +237,22 @@ def add_lessons(course: Course, there: ClassFolder, say: Callable[[str], None] =
             f"{there.root} has {', '.join(twice)} already; name others with --lesson. What was "
             "mended in a lesson, `autograder grade --mended` takes"
         )
-    for lesson in course.lessons:
-        write_source(lesson, there.root / "source" / lesson.folder)
-        release(there, lesson.folder)
-        say(f"{lesson.folder}: released")
+    _release_all(course, there, say)
+
+
+def _release_all(course: Course, made: ClassFolder, say: Callable[[str], None]) -> None:
+    names = [lesson.folder for lesson in course.lessons]
+    with processes(begin=partial(_begin, course, made)) as workers:
+        # Once each: a lesson takes over answers of earlier ones.
+        for name, notebook in zip(names, workers.map(_notebook, names)):
+            vars(course.lesson(name))["notebook"] = notebook
+    with processes(begin=partial(_begin, course, made)) as workers:
+        lessons = [workers.submit(_make, name) for name in names]
+        if not wait(lessons, LONG, FIRST_COMPLETED).done:
+            say("known mistakes that nobody has looked at here yet take some minutes, once")
+        for name, lesson in zip(names, lessons):
+            lesson.result()
+            say(f"{name}: released")
 
 
 _making: tuple[Course, ClassFolder]
