@@ -7,7 +7,6 @@ untouched stub, on the solution while its calls are recorded, on the catalogue.
 from __future__ import annotations
 
 import ast
-import builtins
 import contextlib
 import inspect
 import re
@@ -22,6 +21,7 @@ import numpy as np
 from autograder.authors.cards import rare_kinds, unasked, unpromised
 from autograder.authors.processor_bound import processor_bound
 from autograder.authors.self_consistency import unsaid_own_results
+from autograder.course.given_names import given_by, taken_from_elsewhere
 from autograder.course.implementations import alternatives, misconceptions
 from autograder.course.lessons import Lesson
 from autograder.diagnose.catalogue import catalogue, graded_cells, look_alike
@@ -72,14 +72,14 @@ def lint(lesson: Lesson, exercises: Sequence[str] = (), seed: int = 401) -> list
 
 def _texts(lesson: Lesson) -> Iterator[str]:
     cells = [cell for cell in lesson.notebook.cells if cell.cell_type == "code"]
-    known = set(lesson.exercises) | set(dir(builtins))
+    known = set(lesson.exercises)
     exercises = {name: ast.parse(source) for name, source in lesson.exercises.items()}
     for cell in cells:
         if SETUP in tags(cell):
-            known |= _bound(ast.parse(cell.source))
+            known |= given_by(cell.source).keys()
     for name, cell in lesson.tests.items():
         tree = ast.parse(cell.source)
-        unknown = sorted(_used(tree) - _bound(tree) - known)
+        unknown = sorted(taken_from_elsewhere(cell.source) - known)
         if unknown:
             yield (
                 f"{name}: uses {', '.join(unknown)} of other cells; the grader runs a test cell by "
@@ -297,26 +297,6 @@ def _rows_of_weights(value: Any) -> list[np.ndarray]:
     if not fits or not np.allclose(rows.sum(axis=-1), 1, atol=1e-4):
         return []
     return [rows]
-
-
-def _used(tree: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-
-
-def _bound(tree: ast.AST) -> set[str]:
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            names.add(node.id)
-        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            names.add(node.name)
-        elif isinstance(node, ast.arg):
-            names.add(node.arg)
-        elif isinstance(node, ast.alias):
-            names.add((node.asname or node.name).split(".")[0])
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            names.add(node.name)
-    return names
 
 
 def _called(tree: ast.AST) -> set[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from autograder.course.cell_headers import spellings
+from autograder.course.given_names import given_by
 from autograder.errors import WrongUse
 from autograder.notebooks import (
     SETUP,
@@ -119,11 +120,11 @@ def check_cells(path: Path, text: str, notebook: NotebookNode) -> None:
     for cell in code:
         name = grade_id(cell)
         try:
-            tree = ast.parse(cell.source)
+            ast.parse(cell.source)
         except SyntaxError as error:
             first = cell.source.strip().splitlines()[0]
             raise LessonError(f"{where(first)}: not valid Python: {error}") from None
-        if is_answer(cell) and name not in _bound_names(tree):
+        if is_answer(cell) and name not in given_by(cell.source):
             raise LessonError(
                 f"{header_of(name)}: the answer cell {name!r} does not define {name!r}; an answer "
                 "cell has the name of what it defines as its grade_id"
@@ -142,13 +143,3 @@ def check_cells(path: Path, text: str, notebook: NotebookNode) -> None:
                 f"{header_of(name)}: the exercise {name!r} has no test cell test_{name}; add one "
                 "below it"
             )
-
-
-def _bound_names(tree: ast.Module) -> set[str]:
-    names: set[str] = set()
-    for node in tree.body:
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            names.add(node.name)
-        elif isinstance(node, ast.Assign):
-            names.update(t.id for t in node.targets if isinstance(t, ast.Name))
-    return names
