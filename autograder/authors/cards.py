@@ -22,8 +22,6 @@ from autograder.course.lessons import Lesson
 from autograder.notebooks import exercise_of, grade_id, is_answer
 from lesson_kit.tensors import torch
 
-__all__ = ["rare_kinds", "unasked", "unpromised"]
-
 #: Kinds of input that are graded only where a card speaks of them, and the words that do.
 _RARE = {
     "narrow whole numbers": r"u?int8|u?int16|narrow kinds? of",

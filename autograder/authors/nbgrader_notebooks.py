@@ -29,8 +29,6 @@ from autograder.errors import WrongUse
 from autograder.files import holds_something, write_whole
 from autograder.notebooks import grade_id, is_answer, is_test, is_written, nbgrader_metadata
 
-__all__ = ["CannotImport", "import_notebooks"]
-
 #: What only IPython understands. As a comment jupytext would bring it back.
 _MAGIC = re.compile(r"^[ \t]*[%!?].*\n?|^[\w.]+\?+[ \t]*\n?", re.M)
 

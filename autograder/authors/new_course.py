@@ -18,8 +18,6 @@ from autograder.diagnose.lock import LOCK_FILE
 from autograder.errors import WrongUse
 from autograder.files import LEFT_BY_TOOLS, holds_something, write_whole
 
-__all__ = ["ENTRY", "NewCourseError", "new_course", "new_lesson"]
-
 #: The folder in the installed package that setup.py makes of the example.
 IN_WHEEL = "example_course"
 

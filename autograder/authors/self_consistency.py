@@ -10,8 +10,6 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["unsaid_own_results"]
-
 _COMPARISONS = {"assert_close", "assert_equal"}
 _BLOCKS = (ast.For, ast.With, ast.If, ast.While, ast.Try)
 

@@ -30,19 +30,6 @@ from autograder.processes import processes
 from lesson_kit.evidence import same
 from lesson_kit.tensors import one_thread
 
-__all__ = [
-    "ALL",
-    "FRESH",
-    "Share",
-    "Tried",
-    "complaints",
-    "proof",
-    "row",
-    "trial",
-    "try_all",
-    "unproved",
-]
-
 Case = TypeVar("Case")
 
 #: The modules that say what is tried, and when it holds.

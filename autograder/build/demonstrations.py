@@ -15,15 +15,6 @@ from nbformat import NotebookNode
 
 from autograder.notebooks import GUESS, grade_id, is_answer, is_test, tags
 
-__all__ = [
-    "answered_apart",
-    "claims_after_replies",
-    "cut_before",
-    "figures_opened",
-    "only_claims",
-    "parted",
-]
-
 
 def figures_opened(page: list[NotebookNode], name: str) -> list[str]:
     """The figures that the notebook's own cells draw with an exercise's answer, by their numbers.

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from types import CodeType
 
-__all__ = ["Names", "names_of"]
-
 _STORED, _DELETED = {"STORE_NAME"}, {"DELETE_NAME"}
 _OF_THE_WHOLE = {"STORE_GLOBAL", "DELETE_GLOBAL"}
 _LOOKED_UP = {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"}

@@ -43,8 +43,6 @@ from autograder.notebooks import (
 from lesson_kit.course_progress import has_code
 from lesson_kit.shown import OPENS
 
-__all__ = ["NEEDS_THE_KIT", "as_page"]
-
 #: The first lines of the setup cell, for a notebook that was copied without what it imports.
 NEEDS_THE_KIT = """\
 from importlib.util import find_spec

@@ -11,8 +11,6 @@ import random
 import sys
 from typing import Any
 
-__all__ = ["state"]
-
 
 def state() -> str:
     """A digest of what later cells draw random numbers from, and of how they print and draw."""

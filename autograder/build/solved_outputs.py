@@ -41,9 +41,6 @@ from autograder.build.names_left import Names, names_of
 from autograder.notebooks import DEMONSTRATION, SETUP, grade_id, is_answer, is_test, tags
 from autograder.text import plain_line
 
-__all__ = ["WholeRunNeeded", "run_graded", "take_outputs", "what_stopped"]
-
-
 #: Seconds that one cell may take; this many until a kernel answers, too.
 SECONDS = 300
 

@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["WrongHeader", "nbgrader_of", "spellings"]
-
 #: What each short word says of its cell, and what nbgrader's name of the cell begins with.
 _WORDS = {
     "answer": ("", {"grade": False, "locked": False, "solution": True}),

@@ -9,19 +9,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = [
-    "CourseText",
-    "LessonText",
-    "PackageText",
-    "PictureText",
-    "WrongCourseToml",
-    "notebook_of",
-    "picture",
-    "read_course_toml",
-    "refuse_others",
-    "words",
-]
-
 
 class WrongCourseToml(ValueError):
     """It cannot be used; the message says what to write."""

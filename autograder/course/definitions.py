@@ -8,8 +8,6 @@ from pathlib import Path
 
 from autograder.course.source_rules import LessonError
 
-__all__ = ["decorated_sources", "line_in", "registering"]
-
 _NO_ARGUMENTS = ast.arguments([], [], None, [], [], None, [])
 
 

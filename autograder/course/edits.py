@@ -14,8 +14,6 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import pairwise
 
-__all__ = ["Unfit", "code_of", "edited", "with_body"]
-
 
 class Unfit(ValueError):
     """A change cannot be made to this code; the message says why and what to do."""

@@ -12,8 +12,6 @@ import symtable
 from collections.abc import Container, Iterable, Mapping
 from functools import lru_cache
 
-__all__ = ["given_by", "needed_of", "taken_from_elsewhere"]
-
 
 def given_by(source: str, besides: Container[str | None] = ()) -> dict[str, str]:
     """The names that the statements at the top of some code bind, each with its statement.

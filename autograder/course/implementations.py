@@ -27,19 +27,6 @@ from autograder.course.libraries import setup_of
 from autograder.course.source_rules import LessonError
 from lesson_kit.known_mistakes import is_two_at_once
 
-__all__ = [
-    "Choice",
-    "Implementation",
-    "alternative",
-    "alternatives",
-    "choice",
-    "choices",
-    "exercise",
-    "misconception",
-    "misconceptions",
-    "wrong",
-]
-
 Definition = TypeVar("Definition", bound=Callable[..., Any])
 
 #: Where a misconception was met when nothing is said of it.

@@ -32,8 +32,6 @@ from autograder.course.course_toml import (
 if TYPE_CHECKING:
     from autograder.course.lessons import Lesson
 
-__all__ = ["ClassTerms", "Overlay", "read_overlay"]
-
 _OF_OVERLAY = ("extends", "title", "picture", "leave_out", "change")
 _OF_CHANGE = ("title", "about", "minutes", "weight", "due")
 

@@ -20,8 +20,6 @@ from autograder.notebooks import (
     tags,
 )
 
-__all__ = ["LessonError", "check_cells", "check_regions"]
-
 _REGIONS = {
     "solution": ("### BEGIN SOLUTION", "### END SOLUTION"),
     "hidden tests": ("### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS"),

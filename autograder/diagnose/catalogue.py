@@ -19,13 +19,13 @@ from autograder.course.dependencies import Dependencies
 from autograder.course.implementations import Implementation, misconceptions
 from autograder.course.lessons import Lesson
 from autograder.course.libraries import lacking, setup_of
-from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, Mistake, same
+from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, Mistake
 from autograder.diagnose.lock import LOCK_FILE, Lock, OfExercise
 from autograder.diagnose.matrix import Matrix, Outcome, digest, makers
 from autograder.notebooks import HIDDEN, exercise_of, nbgrader_metadata
 from autograder.processes import processes
 from lesson_kit.answer_text import claims
-from lesson_kit.evidence import Evidence, Seen, agree, rounded
+from lesson_kit.evidence import Evidence, Seen, agree, rounded, same
 from lesson_kit.known_mistakes import KNOWN_MISTAKES
 from lesson_kit.setting import DATA_FILE, pack, unpack
 from lesson_kit.tensors import one_thread

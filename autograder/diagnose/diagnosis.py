@@ -15,20 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lesson_kit.answer_text import Words, all_stand_in
-from lesson_kit.evidence import Evidence, Seen, evidence_of, same
+from lesson_kit.evidence import Evidence, Seen
 from lesson_kit.known_mistakes import certain, excluded, explanations
-
-__all__ = [
-    "Diagnosis",
-    "Mistake",
-    "Seen",
-    "diagnose",
-    "evidence_of",
-    "from_json",
-    "remaining",
-    "same",
-    "to_json",
-]
 
 #: Seed of the inputs on which mistakes are compared: that of the student's notebook, so that
 #: one table serves both.

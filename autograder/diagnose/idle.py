@@ -14,8 +14,6 @@ import numpy as np
 
 from lesson_kit.tensors import installed, torch
 
-__all__ = ["BOXES", "idle_answers"]
-
 _Called = Callable[..., Any]
 
 

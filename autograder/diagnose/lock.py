@@ -23,8 +23,6 @@ from autograder.files import write_whole
 from lesson_kit.evidence import Evidence, Seen, same
 from lesson_kit.setting import pack, unpack
 
-__all__ = ["LOCK_FILE", "Lock", "LockError", "OfExercise"]
-
 LOCK_FILE = "lock.json"
 FORMAT = 1
 

@@ -44,8 +44,6 @@ from lesson_kit.tensors import installed, torch
 if TYPE_CHECKING:
     from autograder.diagnose.plain_run import PlainRun
 
-__all__ = ["MAKE_VALUES", "Matrix", "Outcome", "digest", "digest_of_code", "machine", "makers"]
-
 #: The modules whose code takes part in making a value; a test watches which ones run.
 MAKE_VALUES = (
     "autograder.box.caps",

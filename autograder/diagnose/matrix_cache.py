@@ -16,8 +16,6 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-__all__ = ["MatrixCache", "cache_folder"]
-
 #: Above this many bytes the file is begun anew.
 MAX_BYTES = 1 << 30
 #: Keys that one question to the database may hold.

@@ -16,17 +16,6 @@ from autograder.grade.limits import MAX_CELL_CHARACTERS, MAX_NOTEBOOK_CHARACTERS
 from autograder.limited_process import LimitedProcess, TooMuch
 from lesson_kit.answer_text import Words
 
-__all__ = [
-    "TooMuch",
-    "let_through",
-    "look",
-    "look_at",
-    "names_bound",
-    "rebound_at",
-    "repaired",
-    "words_of",
-]
-
 #: Cells of which it is remembered what was seen.
 MAX_LOOKS = 4_000
 #: So many questions of one notebook may be too much, two seconds each; the rest is not asked.

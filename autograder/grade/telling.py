@@ -18,7 +18,8 @@ from autograder.grade.limits import (
     MAX_TOLD_BITS,
     MAX_TOLD_LINE_CHARACTERS,
 )
-from autograder.grade.reader import TooMuch, let_through
+from autograder.grade.reader import let_through
+from autograder.limited_process import TooMuch
 
 HOW_MANY = 1.5
 #: Bits for which of the named checks of a test it is.

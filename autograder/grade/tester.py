@@ -20,7 +20,7 @@ from autograder.box.box import Box, BoxDied, BoxError, BoxFailure, BoxTimeout
 from autograder.box.imports import imports_answered
 from autograder.box.patience import ASLEEP, Budget
 from autograder.course.bundle import Bundle, TestCell
-from autograder.diagnose.diagnosis import Mistake, evidence_of, from_json
+from autograder.diagnose.diagnosis import Mistake, from_json
 from autograder.grade.allowance import Spent, allowance
 from autograder.grade.course_code import CourseCode
 from autograder.grade.limits import MAX_MESSAGE_CHARACTERS
@@ -40,8 +40,9 @@ from autograder.grade.telling import Telling
 from autograder.text import plain
 from lesson_kit import checks, failures, setting
 from lesson_kit.earlier import as_module
+from lesson_kit.evidence import Evidence, evidence_of
 from lesson_kit.exceptions import REFUSED, meaning, unwritten
-from lesson_kit.failures import CheckFailed, ChecksFailed, Evidence, Part
+from lesson_kit.failures import CheckFailed, ChecksFailed, Part
 from lesson_kit.setting import as_grader, in_haste
 
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from autograder.lms.export import Export
     from autograder.lms.student_standings import StudentStanding
 
-__all__ = ["GROUP", "System", "layouts", "systems"]
-
 #: The entry points that name an LMS.
 GROUP = "autograder.lms"
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from autograder.limited_process import LimitedProcess, TooMuch, serve
-
-__all__ = ["TooMuch", "converted"]
+from autograder.limited_process import LimitedProcess, serve
 
 #: Characters of MathML made of one formula.
 MAX_MATHML = 200_000

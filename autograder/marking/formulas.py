@@ -10,7 +10,8 @@ import re
 
 from markupsafe import Markup, escape
 
-from autograder.marking.formula_process import TooMuch, converted
+from autograder.limited_process import TooMuch
+from autograder.marking.formula_process import converted
 
 _FORMULA = re.compile(r"\$\$(?P<block>[^$]{1,400})\$\$|\$(?P<inline>[^$\n]{1,400})\$")
 

@@ -11,8 +11,6 @@ from autograder.course.standalone import installed_course, lay_out
 from autograder.errors import WrongUse
 from autograder.files import holds_something
 
-__all__ = ["StartError", "open_lab", "start"]
-
 
 class StartError(WrongUse):
     """The course cannot be laid out there; the message says what to do."""

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from autograder.grade import reader
-from autograder.grade.reader import TooMuch, look, names_bound, rebound_at, repaired, words_of
+from autograder.grade.reader import look, names_bound, rebound_at, repaired, words_of
+from autograder.limited_process import TooMuch
 
 from ..conftest import ROOT
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from autograder.limited_process import TooMuch
 from autograder.marking.formgrader import markdown_with_formulas
-from autograder.marking.formula_process import TooMuch, converted
+from autograder.marking.formula_process import converted
 from autograder.marking.formulas import MAX_FORMULAS, as_mathml, with_formulas
 
 
