@@ -25,14 +25,18 @@ from .exceptions import lines_of
 from .shown import (
     NOTHING,
     WIDTH,
+    Piece,
     as_html,
     as_tables,
     as_text,
     decimals,
     folded,
     in_columns,
+    lines_high,
     paragraph,
+    piece_of,
     show_box,
+    within_view,
 )
 
 __all__ = [
@@ -47,10 +51,11 @@ __all__ = [
 
 Key = TypeVar("Key", bound=Hashable)
 
-#: Rows of arrays that a box shows without a click.
-MAX_ROWS = 3
+#: Rows of arrays that a box shows without a click, and characters of one that has room for another
+#: beside it.
+MAX_ROWS, SIDE_BY_SIDE = 3, 36
 
-#: A paragraph of a message: what it is (advice, part, said, arrays), and its text.
+#: A paragraph of a message: what it is (part, asked, said, arrays), and its text.
 Block = tuple[str, str]
 
 
@@ -94,7 +99,7 @@ class CheckFailed(AssertionError):
 
     def own_blocks(self) -> Iterator[Block]:
         """The message, without the advice above it."""
-        yield "said", self.sentence
+        yield "asked", self.sentence
         for detail in self.details:
             yield "said", detail
         if self.arrays is not None:
@@ -111,22 +116,36 @@ class CheckFailed(AssertionError):
         return "\n".join(texts).split("\n")
 
     def html(self) -> str:
-        """The message as a box for a notebook."""
-        strong = f"<strong>{as_html(self.advice)}</strong>"
-        shown = [paragraph(strong)] if self.advice else []
-        return "".join([*shown, *self._own_html()])
+        """The message as a box for a notebook, its highest parts folded where it is too high."""
+        first = [piece_of(self.advice, strong=True)] if self.advice else []
+        return within_view([*first, *self._own_pieces()])
 
-    def _own_html(self) -> Iterator[str]:
-        for kind, text in self.own_blocks():
-            yield self.block_html(kind, text)
+    def _own_pieces(self) -> Iterator[Piece]:
+        yield from self.pieces(list(self.own_blocks()), known=bool(self.advice))
 
-    def block_html(self, kind: str, text: str) -> str:
-        """A paragraph, or the arrays: folded where their rows would hide what is said of them."""
-        if kind != "arrays" or self.arrays is None:
-            return paragraph(as_html(text))
+    def pieces(self, blocks: list[Block], *, known: bool) -> Iterator[Piece]:
+        """Paragraphs and arrays as parts of a box.
+
+        Args:
+            blocks: of :meth:`own_blocks`.
+            known: what is wrong is said above them, so that what the check asks can be folded.
+        """
+        for kind, text in blocks:
+            if kind == "arrays" and self.arrays is not None:
+                yield self._tables(text)
+            else:
+                yield piece_of(text, "What this check asks" if known and kind == "asked" else "")
+
+    def _tables(self, text: str) -> Piece:
+        """The arrays: folded where their rows would hide what is said of them."""
+        assert self.arrays is not None
         tables = as_tables(*self.arrays, self.place, self.against)
-        few = all(len(np.atleast_2d(array)) <= MAX_ROWS for array in self.arrays)
-        return tables if few else folded("The values, side by side", tables)
+        title = "The values, side by side"
+        if any(len(np.atleast_2d(array)) > MAX_ROWS for array in self.arrays):
+            return Piece(folded(title, tables), 1)
+        lines = text.split("\n")
+        wide = max(map(len, lines)) > SIDE_BY_SIDE
+        return Piece(tables, len(lines) * 1.2 / (1 if wide else 2), title)
 
     def points(self) -> float:
         """Of the named checks that passed."""
@@ -280,16 +299,15 @@ class ChecksFailed(CheckFailed):
             said |= {text for _, text in new}
             yield part, new or [("said", "As above.")]
 
-    def _own_html(self) -> Iterator[str]:
+    def _own_pieces(self) -> Iterator[Piece]:
         shown = []
         for part, blocks in self._by_part():
             title = f"{part.mark} <em>{html.escape(part.name)}</em> ({_points(part.points)})"
             error = part.error if isinstance(part.error, CheckFailed) else self
-            body = "".join(error.block_html(kind, text) for kind, text in blocks)
-            shown.append(paragraph(title) + body)
+            body = error.pieces(blocks, known=bool(self.advice))
+            shown.append([Piece(paragraph(title), lines_high(part.name)), *body])
         # The first is read at once; the others wait, so that the headline stays in view.
-        yield shown[0]
-        if shown[1:]:
-            yield folded(as_html(self.sentence), "".join(shown[1:]))
-        else:
-            yield paragraph(as_html(self.sentence))
+        yield from shown[0]
+        others = "".join(piece.html for pieces in shown[1:] for piece in pieces)
+        sentence = self.sentence
+        yield Piece(folded(as_html(sentence), others), 1) if others else piece_of(sentence)

@@ -29,7 +29,7 @@ from .evidence import evidence_of
 from .exceptions import in_a_cell, lines_of, unwritten
 from .failures import CheckFailed, begin_cell, parts
 from .known_mistakes import exercises_known
-from .shown import NOTHING, WIDTH, as_html, paragraph, show_box
+from .shown import NOTHING, WIDTH, as_html, paragraph, piece_of, show_box, within_view
 
 __all__ = ["accident", "show_exceptions_in_boxes", "too_early"]
 
@@ -72,8 +72,8 @@ def _in_a_box(exercise: str, error: BaseException) -> str:
     if not exercise or not isinstance(error, Exception):
         return ""
     lines = what_was_raised(exercise, error)
-    body = "".join(paragraph(as_html(line)) for line in lines[1:])
-    show_box(paragraph(f"<strong>{as_html(lines[0])}</strong>") + body, lines, passed)
+    pieces = [piece_of(lines[0], strong=True), *map(piece_of, lines[1:])]
+    show_box(within_view(pieces), lines, passed)
     return lines[0]
 
 

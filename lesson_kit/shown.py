@@ -7,6 +7,7 @@ import re
 import textwrap
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,16 +19,20 @@ __all__ = [
     "OPENS",
     "POINTS",
     "WIDTH",
+    "Piece",
     "as_html",
     "as_tables",
     "as_text",
     "decimals",
     "folded",
     "in_columns",
+    "lines_high",
     "paragraph",
+    "piece_of",
     "show_box",
     "show_pass",
     "what_it_means",
+    "within_view",
     "without_frame",
 ]
 
@@ -42,6 +47,10 @@ NOTHING = "\x1b[0m"
 
 #: Columns of a message in plain text.
 WIDTH = 88
+
+#: A box of at most 300 pixels, on a page of 1280: characters of a line, lines below its headline,
+#: and the gap between two paragraphs in lines.
+COLUMNS, ROOM, GAP = 85, 12.5, 0.35
 
 #: Decimals of a number in an array: so many, or more where a difference would not be seen.
 FEWEST, MOST = 4, 20
@@ -95,6 +104,47 @@ def paragraph(text: str) -> str:
 def folded(title: str, body: str) -> str:
     """What a click unfolds; title and body as HTML."""
     return f"<details><summary>{title}</summary>{body}</details>"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a box.
+
+    Attributes:
+        html: what it shows.
+        lines: how high that is.
+        title: above it where it is folded, as HTML; "" where it never is.
+    """
+
+    html: str
+    lines: float
+    title: str = ""
+
+
+def piece_of(text: str, title: str = "", *, strong: bool = False) -> Piece:
+    """A paragraph as a piece; a long one can be folded below its beginning, without a title."""
+    shown = as_html(text)
+    if strong:
+        return Piece(paragraph(f"<strong>{shown}</strong>"), lines_high(text))
+    if not title and len(text) > 2 * COLUMNS:
+        title = html.escape(textwrap.shorten(text.replace("`", ""), COLUMNS, placeholder=" …"))
+    return Piece(paragraph(shown), lines_high(text), title)
+
+
+def lines_high(text: str) -> float:
+    """How many lines a paragraph of plain text takes in a box, with the gap below it."""
+    return -(-len(text) // COLUMNS) + GAP
+
+
+def within_view(pieces: Sequence[Piece]) -> str:
+    """Pieces one below the other, the highest folded as far as a box would be too high."""
+    over = sum(piece.lines for piece in pieces) - ROOM
+    shown = [piece.html for piece in pieces]
+    for at, piece in sorted(enumerate(pieces), key=lambda one: -one[1].lines):
+        if over > 0 and piece.title:
+            shown[at] = folded(piece.title, piece.html)
+            over -= piece.lines - 1
+    return "".join(shown)
 
 
 def show_box(body: str, lines: Sequence[str], points: float = 0.0, *, headline: str = "") -> bool:

@@ -9,6 +9,9 @@ from playwright.sync_api import Locator, Page, expect
 #: Kind of an output that JupyterLab shows in pink.
 PINK = "[data-mime-type='application/vnd.jupyter.stderr']"
 
+#: Pixels of a box on a page of 1280, folded.
+MAX_HEIGHT = 300
+
 
 def wait_for_the_kernel(page: Page) -> None:
     """Until Python has started, and has nothing to do."""

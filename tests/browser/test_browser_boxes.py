@@ -1,4 +1,4 @@
-"""The boxes with the most to say: after Shift+Enter their headline is seen, in any of them."""
+"""The boxes with the most to say: small while folded, and seen after Shift+Enter."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from autograder.course.lessons import Lesson
 from autograder.notebooks import HIDDEN, KERNEL
 
 from ..conftest import COURSE
-from .notebook_page import PINK, cell, run, wait_for_the_kernel
+from .notebook_page import MAX_HEIGHT, PINK, cell, run, wait_for_the_kernel
 from .window import SECONDS, jupyter_lab, needs_chromium, window
 
 expect.set_options(timeout=SECONDS * 1000)
@@ -33,14 +33,16 @@ from lesson_kit.failures import CheckFailed, ChecksFailed, Part
 boxes = json.load(open("boxes.json"))
 
 
-def failing(number):
+def show(number):
     exercise, advice, message = boxes[number]
+    if not message:
+        raise RuntimeError("copying a parameter of another shape, " * 12)
     got = np.arange(24.0).reshape(3, 8)
     detail = "the result: 24 of 24 values differ by more than the check allows for rounding."
     errors = [CheckFailed(message, detail, shown=((got, got + 1), " [1, 0]")) for _ in range(2)]
     failed = ChecksFailed([Part(f"a batch of {n}", 1.0, error) for n, error in enumerate(errors)])
     failed.advice = advice
-    return failed
+    raise failed
 """
 
 
@@ -60,16 +62,17 @@ def longest(lesson: Lesson) -> Iterator[tuple[str, str, str]]:
 
 @pytest.mark.long
 @needs_chromium
-def test_the_headline_of_the_tallest_boxes_is_seen(tmp_path: Path) -> None:
+def test_the_tallest_boxes_are_small_and_their_headline_is_seen(tmp_path: Path) -> None:
     boxes = [box for lesson in COURSE.lessons for box in longest(lesson)]
     boxes = sorted(boxes, key=lambda box: -len(box[1] + box[2]))[:HOW_MANY]
+    boxes.append(("state_dict", "It raised RuntimeError: copying a parameter", ""))
     folder = tmp_path / "boxes"
     folder.mkdir()
     (folder / "boxes.json").write_text(json.dumps(boxes))
     text = nbformat.v4.new_markdown_cell("\n\n".join(["A paragraph of a lesson."] * 12))
     cells = [nbformat.v4.new_code_cell(_SETUP), text]
     for number, (name, *_) in enumerate(boxes):
-        check = f'raise failing({number})  # checks_passed("{name}")'
+        check = f'show({number})  # checks_passed("{name}")'
         cells += [nbformat.v4.new_code_cell(check), text]
     for number, one in enumerate(cells):
         cells[number] = nbformat.from_dict({**one, "id": f"cell-{number}"})
@@ -87,6 +90,7 @@ def test_the_headline_of_the_tallest_boxes_is_seen(tmp_path: Path) -> None:
             box = check.get_by_role("alert")
             expect(box).to_contain_text(advice.replace("`", ""))
             page.wait_for_timeout(1000)
+            assert (box.bounding_box() or {"height": 999})["height"] <= MAX_HEIGHT, name
             expect(box.locator("p").first).to_be_in_viewport()
             expect(box.locator("p").first).to_contain_text(name)
             expect(check.locator(PINK)).to_be_hidden()  # there is no traceback in it

@@ -12,7 +12,15 @@ from autograder.course.implementations import misconceptions
 from autograder.notebooks import SETUP, grade_id, tags
 
 from ..conftest import COURSE, ROOT
-from .notebook_page import PINK, answer_and_check, cell, run, said_below, wait_for_the_kernel
+from .notebook_page import (
+    MAX_HEIGHT,
+    PINK,
+    answer_and_check,
+    cell,
+    run,
+    said_below,
+    wait_for_the_kernel,
+)
 from .window import SECONDS, jupyter_lab, needs_chromium, take_picture, window
 
 expect.set_options(timeout=SECONDS * 1000)
@@ -23,8 +31,6 @@ NOTEBOOK = f"{LESSON.folder}/{LESSON.notebook_name}.ipynb"
 MISTAKE = next(
     one for one in misconceptions(LESSON) if one.name == "attention_softmax_over_queries"
 )
-#: Pixels of a box on a page of 1280, folded.
-MAX_HEIGHT = 300
 
 
 @needs_chromium
