@@ -1,8 +1,8 @@
 """nbgrader's source notebooks as lessons of a course, whose tests run apart from students' code.
 
-Nothing is known of mistakes, and what is asked stays as it is. A test that the notebook's own
-solution does not pass so (it takes a function away, or reads a variable of another cell) is left
-out, and said.
+Nothing is known of mistakes, and what is asked stays as it is. A test takes along the given cells
+above it that make what it reads. One that the notebook's own solution does not pass so (it takes a
+function away, or reads what an answer makes beside its function) is left out, and said.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import shorten
 
 import nbformat
 from nbformat import NotebookNode
 
 from autograder.authors.new_course import ENTRY
+from autograder.box.decoding import Foreign
 from autograder.course.course_toml import notebook_of
 from autograder.course.given_names import given_by, taken_from_elsewhere
 from autograder.course.lessons import Course, Lesson
@@ -31,6 +33,12 @@ from autograder.notebooks import grade_id, is_answer, is_test, is_written, nbgra
 
 #: What only IPython understands. As a comment jupytext would bring it back.
 _MAGIC = re.compile(r"^[ \t]*[%!?].*\n?|^[\w.]+\?+[ \t]*\n?", re.M)
+
+#: Characters of what is said of a test that is left out.
+MAX_TOLD = 200
+
+#: What stands for the name of a test of an answer that has none.
+_UNTESTED = "(none)"
 
 
 class CannotImport(WrongUse):
@@ -120,10 +128,11 @@ def _imported(path: Path, root: Path, name: str) -> Iterator[str]:
     yield from remarks
     if not any(cell.test for cell in cells):
         raise _Unfit("it has no tests, so that a person grades it")
-    for cell, why in _that_read_other_cells(cells):
+    for cell, why in _with_what_they_read(cells):
         cells.remove(cell)
         yield _left_out(cell, why)
     folder = root / "lessons" / name
+    _test_the_untested(cells)
     _write(folder, cells)
     lesson = Course.load(root).lesson(name)
     with PlainRun(lesson) as run:
@@ -135,13 +144,31 @@ def _imported(path: Path, root: Path, name: str) -> Iterator[str]:
         yield f"{_called(cell)} is left out: it stops with {stopped[_called(cell)]}"
     for test, cell in zip(solved, [cell for cell in cells if cell.test]):
         failed = solved[test]
+        if cell.test == _UNTESTED:
+            continue
         if failed is not None:
             cells.remove(cell)
-            yield _left_out(cell, f"the solution does not pass it: {told(failed)}")
+            yield _left_out(cell, f"the solution does not pass it: {_in_short(failed)}")
         elif untouched[test] is None:
             cells.remove(cell)
             yield _left_out(cell, "it passes where nothing was written")
+    _test_the_untested(cells)
     _write(folder, cells)
+
+
+def _test_the_untested(cells: list[_Cell]) -> None:
+    """Give each answer without a test one that is worth nothing: a lesson's answers have tests.
+
+    Raises:
+        _Unfit: there is no other test.
+    """
+    tested = {cell.exercise for cell in cells if cell.test}
+    if not any(cell.test != _UNTESTED for cell in cells if cell.test):
+        raise _Unfit("no test could be taken over")
+    for cell in [cell for cell in cells if cell.exercise not in {"", *tested}]:
+        text = f"# {cell.exercise} has no test of its own.\nassert {cell.exercise} is not None"
+        test = _Cell("", text, exercise=cell.exercise, test=_UNTESTED)
+        cells.insert(cells.index(cell) + 1, test)
 
 
 def _called(cell: _Cell) -> str:
@@ -156,10 +183,14 @@ def _stubs(lesson: Lesson) -> dict[str, str]:
 
 
 def _left_out(cell: _Cell, why: str) -> str:
-    return (
-        f"the test {cell.test} ({cell.points:g} points) is left out: {why}. A test runs apart from "
-        "the student's code"
-    )
+    return f"the test {cell.test} ({cell.points:g} points) is left out: {why}"
+
+
+def _in_short(error: BaseException) -> str:
+    """What ended a test, in one line."""
+    if isinstance(error, (AttributeError, TypeError)) and f"{Foreign.__name__!r}" in str(error):
+        return "what an answer gives is no plain data, and stays with the student's code"
+    return shorten(told(error), MAX_TOLD, placeholder=" …")
 
 
 def _converted(notebook: NotebookNode) -> tuple[list[_Cell], list[str]]:
@@ -167,23 +198,25 @@ def _converted(notebook: NotebookNode) -> tuple[list[_Cell], list[str]]:
     cells: list[_Cell] = []
     remarks: list[str] = []
     imports: dict[str, str] = {}
-    tests = "\n".join(cell.source for cell in notebook.cells if is_test(cell))
-    for cell in notebook.cells:
+    for at, cell in enumerate(notebook.cells):
         name, ours = grade_id(cell), nbgrader_metadata(cell)
         text, markdown = cell.source, cell.cell_type != "code"
         text = text if markdown else _MAGIC.sub("", text)
         if is_answer(cell):
-            bound = _bound(text, name)
-            asked = [given for given in bound if re.search(rf"\b{given}\b", tests)]
-            exercise = (asked or bound[-1:])[0]
-            cells.append(_Cell(f'answer="{exercise}"', text, exercise=exercise))
+            tests = "\n".join(cell.source for cell in notebook.cells[at:] if is_test(cell))
+            exercise = _asked_for(text, name, tests)
+            if exercise and exercise not in _answers(cells):
+                cells.append(_Cell(f'answer="{exercise}"', text, exercise=exercise))
+            else:
+                remarks.append(f"the answer {name} is left out: no test below calls what it makes")
         elif not markdown and not _is_python(text):
             remarks.append(f"the cell {text.strip().splitlines()[0]} is left out: no Python")
         elif is_test(cell) and not markdown:
             used = taken_from_elsewhere(text)
             asked = [given for given in _answers(cells) if given in used] or _answers(cells)
             if not asked:
-                raise _Unfit(f"the test {name} stands above all answers")
+                remarks.append(f"the test {name} is left out: it stands above all answers")
+                continue
             points = float(ours.get("points", 0))
             cells.append(_Cell("", text, exercise=asked[-1], test=name, points=points))
         elif is_written(cell) and markdown:
@@ -193,7 +226,7 @@ def _converted(notebook: NotebookNode) -> tuple[list[_Cell], list[str]]:
             remarks.append(f"{name} is code or a task that a person grades; it is left out")
         elif text.strip():
             cells.append(_Cell("", text, markdown=markdown))
-        if not markdown and _is_python(text) and not is_answer(cell):
+        if not markdown and _is_python(text):
             imports |= _imports(text)
     setup = "\n".join(dict.fromkeys(imports.values())) or "import math"
     return [_Cell('tags=["setup"]', setup), *cells], remarks
@@ -203,16 +236,18 @@ def _answers(cells: list[_Cell]) -> list[str]:
     return [cell.exercise for cell in cells if cell.exercise and not cell.test]
 
 
-def _bound(text: str, name: str) -> list[str]:
-    """The names that an answer gives."""
+def _asked_for(text: str, name: str, tests: str) -> str:
+    """The function, class or value of an answer that the tests below it ask for first, or its last
+    function; "" where there is none."""
     try:
-        given = given_by(text)
+        body = ast.parse(text).body
     except SyntaxError as error:
         raise _Unfit(f"the answer {name} is not valid Python: {error}") from None
-    bound = [known for known, line in given.items() if not line.startswith(("import ", "from "))]
-    if not bound:
-        raise _Unfit(f"the answer {name} defines nothing that a test could call")
-    return bound
+    defined = [node.name for node in body if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
+    targets = [target for node in body if isinstance(node, ast.Assign) for target in node.targets]
+    bound = [target.id for target in targets if isinstance(target, ast.Name)]
+    asked = [given for given in (*defined, *bound) if re.search(rf"\b{given}\b", tests)]
+    return (asked or defined[-1:] or [""])[0]
 
 
 def _is_python(text: str) -> bool:
@@ -239,24 +274,50 @@ def _as_solution(text: str) -> str:
     return text if marked else f"### BEGIN SOLUTION\n{text}\n### END SOLUTION"
 
 
-def _that_read_other_cells(cells: list[_Cell]) -> list[tuple[_Cell, str]]:
-    """The tests that read names which are neither exercises nor imported, with what they read."""
+def _with_what_they_read(cells: list[_Cell]) -> list[tuple[_Cell, str]]:
+    """Give each test the given cells above it that make what it reads.
+
+    Returns:
+        the tests for which there is no such cell, or which change what all tests share, and why.
+    """
     known = {*given_by(cells[0].text), *_answers(cells)}
-    read = [(cell, sorted(taken_from_elsewhere(cell.text) - known)) for cell in cells if cell.test]
-    return [(cell, f"it reads {', '.join(names)} of other cells") for cell, names in read if names]
+    texts = [cell.text for cell in cells]
+    unfit: list[tuple[_Cell, str]] = []
+    for at, cell in enumerate(cells):
+        if not cell.test:
+            continue
+        wanted, needed = set(taken_from_elsewhere(cell.text) - known), list[str]()
+        made = set[str]()
+        for above, text in zip(cells[at - 1 : 0 : -1], texts[at - 1 : 0 : -1]):
+            given = above.test or not above.exercise
+            if given and not above.markdown and wanted & set(given_by(text)):
+                needed.insert(0, text)
+                made |= set(given_by(text))
+                wanted |= taken_from_elsewhere(text) - known
+        missing = ", ".join(sorted(wanted - made))
+        taken = _taken_away("\n".join([*needed, cell.text]), known)
+        if missing:
+            unfit.append((cell, f"it reads {missing}, which no given cell above it makes"))
+        elif taken:
+            unfit.append((cell, f"it changes {taken}, which all tests share"))
+        elif needed:
+            cell.text = "\n\n".join(["# What the cells above make, once more.", *needed, cell.text])
+    return unfit
+
+
+def _taken_away(text: str, imported: set[str]) -> str:
+    """What of a library some code replaces, such as ``np.linalg.solve``, or ""."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            whole = ast.unparse(node)
+            if whole.partition(".")[0] in imported:
+                return whole
+    return ""
 
 
 def _write(folder: Path, cells: list[_Cell]) -> None:
-    """Write a lesson's three files.
-
-    Raises:
-        _Unfit: an exercise has no test.
-    """
+    """Write a lesson's three files."""
     first: set[str] = set()
-    tested = {cell.exercise for cell in cells if cell.test}
-    for exercise in _answers(cells):
-        if exercise not in tested:
-            raise _Unfit(f"no test of {exercise} could be taken over")
     parts: list[str] = []
     for cell in cells:
         header = cell.header

@@ -55,7 +55,7 @@ def import_nbgrader(*, source: Path, folder: Path) -> int:
 
     Their answers, hidden tests and points are taken over, and graded in the sandbox; known mistakes
     can be added. The solutions are run, without a sandbox: they are your own code. A test that the
-    solution does not pass when it runs apart from the student's code is left out.
+    solution does not pass when it runs apart from the student's code is left out, and said.
     """
     from autograder.authors.nbgrader_notebooks import import_notebooks
 

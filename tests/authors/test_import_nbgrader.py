@@ -45,13 +45,17 @@ CELLS = (
         3,
     ),
     cell("reads", "assert mean([factor]) == 2", 1),
+    cell("takes", "np.linalg.norm = None\nassert mean([1]) == 1", 1),
     cell("nothing", "import math\nassert math", 1),
     nbformat.v4.new_code_cell("not_there"),
     nbformat.v4.new_code_cell("# help:\n?mean"),
     nbformat.v4.new_code_cell("a b"),
-    cell("q2", "def doubled(x):\n" + solution("return 2 * mean([x])")),
+    cell("q2", "def doubled(x):\n" + solution("return 2 * mean([x])") + "\nhalf = 0.5"),
+    cell("beside", "assert doubled(half) == 1", 1),
     cell("test-doubled", "from math import isclose\nassert isclose(doubled(4), 8)", 1),
     cell("test-half", "assert isclose(doubled(0.5), 1)", 1),
+    cell("q3", "def alone():\n" + solution("return 1")),
+    cell("plots", solution("print(3)").replace("    ", "")),
     cell("by hand", "print(mean([1]))", 4, solution=True),
 )
 
@@ -73,16 +77,23 @@ def test_a_notebook_is_graded_at_once(tmp_path: Path) -> None:
     made = import_notebooks(path.parent.parent, tmp_path / "mine")
     assert made.lessons == ["01-problem-1"]
     told = "\n".join(made.remarks)
-    assert told.count("\n") == 4
+    assert told.count("\n") == 6
     assert "the cell a b is left out: no Python" in told
     assert "ps1/Problem 1.ipynb: by hand is code or a task that a person grades" in told
-    assert "the test reads (1 points) is left out: it reads factor of other cells" in told
+    assert "the test takes (1 points) is left out: it changes np.linalg.norm, which" in told
+    assert "the test beside (1 points) is left out: it reads half, which no given cell" in told
+    assert "the answer plots is left out: no test below calls what it makes" in told
     assert "the test nothing (1 points) is left out: it passes where nothing was written" in told
     assert "cell not_there is left out: it stops with NameError" in told
     bundle = bundle_of(tmp_path / "mine", tmp_path / "bundle")
-    assert points(graded(bundle, notebook_with(bundle))) == {"mean": 5.0, "doubled": 2.0}
+    assert points(graded(bundle, notebook_with(bundle))) == {
+        "mean": 6.0,
+        "doubled": 2.0,
+        "alone": 0.0,
+    }
     wrong = {"mean": "def mean(x):\n    return sum(x) / 2\n"}
-    assert points(graded(bundle, notebook_with(bundle, wrong))) == {"mean": 2.0, "doubled": 2.0}
+    half = points(graded(bundle, notebook_with(bundle, wrong)))
+    assert half == {"mean": 2.0, "doubled": 2.0, "alone": 0.0}
     unwritten = {
         name: f"def {name}(x):\n    raise NotImplementedError()\n" for name in bundle.exercises
     }
@@ -106,8 +117,8 @@ def test_nbgraders_own_example(tmp_path: Path) -> None:
     ("cells", "says"),
     [
         ((), "p.ipynb: left out: it has no tests"),
-        ((cell("t", "assert f()", 1),), "the test t stands above all answers"),
-        ((cell("q", "1 + 1"), cell("t", "assert True", 1)), "the answer q defines nothing"),
+        ((cell("t", "assert f()", 1),), "the test t is left out: it stands above all"),
+        ((cell("q", "1 + 1"), cell("t", "assert True", 1)), "the answer q is left out: no test"),
         ((cell("q", "def f(:"), cell("t", "assert f()", 1)), "the answer q is not valid Python"),
         (
             (cell("q", "def f(): pass"), cell("t", "assert f(:", 1)),
@@ -115,7 +126,7 @@ def test_nbgraders_own_example(tmp_path: Path) -> None:
         ),
         (
             (cell("q", "def f(): pass"), cell("t", "assert f() == 3", 1)),
-            "no test of f could be taken over",
+            "no test could be taken over",
         ),
     ],
 )
