@@ -326,9 +326,22 @@ def answers(*, folder: Path, lesson: tuple[str, ...], only: str | None, course: 
     return 0
 
 
+@command(example="02", statuses={0: "measured"})
+@lessons_argument
+@course_option
+def spare(*, lesson: tuple[str, ...], course: Path | None) -> int:
+    """Name the known mistakes without which nothing less is told, and no check less fails."""
+    from autograder.authors.spare import spare as spare_in
+
+    for its_lesson in lessons_of(course_at(course), lesson):
+        for text in spare_in(its_lesson):
+            print(f"{its_lesson.folder} {text}", flush=True)
+    return 0
+
+
 measure = Group(
     "measure",
-    commands=[mutants, lost_points, repairs, spoiled, answers],
+    commands=[mutants, lost_points, repairs, spoiled, spare, answers],
     short_help="Measure the tests and the diagnoses of the course",
     help="Measure the tests and the diagnoses of the course.",
 )

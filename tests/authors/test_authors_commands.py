@@ -92,6 +92,21 @@ def test_lost_points(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[2:4] == [["100%", "one_more"], ["0%", "right_after_all"]]
 
 
+def test_spare(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of two that are one both are named; a third, whose results are its own, is not."""
+    again = WRONG.replace("one_more", "one_more_again").split("\n\n\n")[1]
+    other = WRONG.replace("one_more", "half").replace("You add one", "You halve")
+    other = other.replace("x + 1", "x / 2").split("\n\n\n")[1]
+    with (course / "lessons" / "01-tiny" / "misconceptions.py").open("a") as catalogue:
+        catalogue.write(f"\n\n{again}\n\n{other}")
+    assert main(["measure", "spare", "01"]) == 0
+    why = "another entry tells its answer the same"
+    assert capsys.readouterr().out.splitlines() == [
+        f"01-tiny double one_more: {why}",
+        f"01-tiny double one_more_again: {why}",
+    ]
+
+
 def test_repairs(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`x + 1` that refuses nothing takes two changes; what passes is not looked at."""
     accept_a_wrong_answer(course)
