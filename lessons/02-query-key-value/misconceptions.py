@@ -501,26 +501,6 @@ with exercise("softmax"):
     )
 
     wrong(
-        "integers_refused",
-        """
-            x = x.copy()
-            top = x.max(axis=axis, keepdims=True)
-            x -= np.where(np.isneginf(top), 0, top).astype(x.dtype)
-            np.exp(x, out=x)
-            total = x.sum(axis=axis, keepdims=True)
-            return x / np.where(total == 0, 1, total)
-        """,
-        "Your code divides or exponentiates into an integer array and fails. Integer scores are "
-        "allowed.",
-    )
-
-    wrong(
-        "single_precision",
-        "return torch.softmax(torch.tensor(x).float(), axis).nan_to_num(0.0).numpy()",
-        "Your weights have the precision of float32. float64 scores must give float64 weights.",
-    )
-
-    wrong(
         "shift_in_place",
         {
             "x = x * 1.0": """
@@ -532,19 +512,6 @@ with exercise("softmax"):
         },
         "You shift the scores in the caller's array, as `x -= ...` does. The weights are right, "
         "but the caller's scores are gone. Make a new array.",
-    )
-
-    wrong(
-        "masked_rows_in_place",
-        """
-            x = np.asarray(x, dtype=float)
-            dead = np.isneginf(x).all(axis=axis, keepdims=True)
-            np.copyto(x, 0.0, where=dead)
-            e = np.exp(x - x.max(axis=axis, keepdims=True))
-            return np.where(dead, 0.0, e / e.sum(axis=axis, keepdims=True))
-        """,
-        "You write into the caller's array where a row is all -inf, and so take away the caller's "
-        "mask. Treat such rows in an array of your own.",
     )
 
     wrong(
@@ -758,13 +725,6 @@ with exercise("softmax", base=SHORT_SOFTMAX):
     )
 
     wrong(
-        "powers_of_two",
-        {"np.exp": "np.exp2"},
-        "You take powers of 2. The softmax takes powers of e; with 2 the weights are more even, "
-        "as at a higher temperature.",
-    )
-
-    wrong(
         "not_normalised",
         {
             "e = np": "return np",
@@ -815,13 +775,6 @@ with exercise("softmax", base=PLAIN_SOFTMAX):
         },
         "You replace -inf by the score 0 before the softmax. Forbidden keys then get weight. The "
         "weight of -inf is exactly 0.",
-    )
-
-    wrong(
-        "divided_by_max",
-        {"x - x": "x / x"},
-        "You divide the scores by the largest one. That is another temperature for every row and "
-        "changes the weights. What cancels in the fraction is a subtraction.",
     )
 
     wrong(
@@ -1051,13 +1004,6 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
     )
 
     wrong(
-        "temperature_ignored",
-        {"/ temperature": ""},
-        "The temperature has no effect on your weights. It decides how the weight is spread: it "
-        "acts on the scores, before the softmax.",
-    )
-
-    wrong(
         "temperature_after_the_softmax",
         {
             "softmax(similarity_scores(query, keys) / temperature)":
@@ -1138,19 +1084,6 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
     )
 
     wrong(
-        "power_of_the_weights_unstable",
-        {
-            "weights = softmax(similarity_scores(query, keys) / temperature)": """
-                weights = softmax(similarity_scores(query, keys)) ** (1 / temperature)
-                weights = weights / weights.sum(axis=-1, keepdims=True)
-            """,
-        },
-        "At a small temperature your weights are NaN, as when exponentials, or weights, are raised "
-        "to the power 1/T and normalised afterwards: in theory that is the same, but the powers "
-        "overflow or vanish. Divide the scores.",
-    )
-
-    wrong(
         "weights_for_each_batch_of_values",
         """
             if temperature <= 0:
@@ -1180,17 +1113,6 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
     )
 
     wrong(
-        "scores_in_place_of_weights",
-        {
-            "softmax(similarity_scores(query, keys) / temperature)":
-                "similarity_scores(query, keys) / temperature",
-            "weights[..., None, :]": "softmax(weights)[..., None, :]",
-        },
-        "The second result is the scores: the softmax is missing, or you return what goes into "
-        "it. The weights are asked for.",
-    )
-
-    wrong(
         "averages_the_keys",
         {"@ values": "@ keys"},
         "You average the keys. What is averaged is the values; the keys only decide how much of "
@@ -1199,10 +1121,7 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
 
     wrong(
         "mean_of_the_weighted_values",
-        {
-            "(weights[..., None, :] @ values)[..., 0, :]":
-                "(weights[..., None] * values).mean(axis=-2)",
-        },
+        {", :] @ values)[..., 0, :]": "] * values).mean(axis=-2)"},
         "You take the mean of the weighted values, which divides by n once more. The weights "
         "already sum to 1: add the weighted values up.",
     )
@@ -1238,42 +1157,6 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
         {"<= 0:": "== 0:"},
         "A negative temperature gets through. With it the worst key would be preferred. It is a "
         "ValueError.",
-    )
-
-    wrong(
-        "no_check",
-        {
-            """
-                if temperature <= 0:
-                    raise ValueError(f"temperature must be larger than 0 and is {temperature}")
-            """: "",
-        },
-        "A temperature that is not above 0 is not refused. It is a ValueError: dividing by it means "
-        "nothing, and the caller should learn of the mistake.",
-    )
-
-    wrong(
-        "asserts",
-        {
-            """
-                if temperature <= 0:
-                    raise ValueError(f"temperature must be larger than 0 and is {temperature}")
-            """: "assert temperature > 0",
-        },
-        "You use `assert`, which raises an AssertionError (and nothing at all under `python -O`). "
-        "A wrong temperature is a ValueError.",
-    )
-
-    wrong(
-        "repairs_the_temperature",
-        {
-            """
-                if temperature <= 0:
-                    raise ValueError(f"temperature must be larger than 0 and is {temperature}")
-            """: "temperature = max(temperature, 1e-12)",
-        },
-        "A temperature that is not above 0 is not refused. It is a ValueError: dividing by it means "
-        "nothing, and the caller should learn of the mistake.",
     )
 
     wrong(
