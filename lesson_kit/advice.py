@@ -34,6 +34,7 @@ from .evidence import Evidence
 from .known_mistakes import known_mistake
 from .probes import CHANGES_ITS_ARGUMENT, property_seen
 from .repair import OTHER_SEED, nearest_repair
+from .words import said
 
 __all__ = ["advice", "in_this_notebook"]
 
@@ -87,7 +88,7 @@ def _repair(exercise: str, begin_cell: Callable[[], None], parts: Callable[[], S
         return ""
     left = ANSWERS_WITHIN - TO_SHOW - taken
     with setting.without_advice():  # the checks that are tried give none of their own
-        return in_this_notebook(
+        told = in_this_notebook(
             answer,
             check,
             namespace(),
@@ -99,6 +100,7 @@ def _repair(exercise: str, begin_cell: Callable[[], None], parts: Callable[[], S
             # A check may compare with what the answer wrote into: a change that mends that is none.
             settled=CHANGES_ITS_ARGUMENT,
         )
+    return said(told)
 
 
 try:

@@ -19,6 +19,8 @@ import tokenize
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from .words import N_, tr
+
 __all__ = [
     "AS_KNOWN",
     "Changes",
@@ -134,12 +136,12 @@ def _number(node: ast.AST, depth: int = 0) -> float | None:
 
 
 #: What was seen is that an answer fails like a known mistake, and another one may fail like it too.
-AS_KNOWN = "This looks like a known mistake:"
+AS_KNOWN = N_("This looks like a known mistake:")
 
 
 def as_known(sentence: str) -> str:
     """The sentence of a known mistake, as it is told of an answer that fails like it."""
-    return f"{AS_KNOWN} {sentence}"
+    return f"{tr(AS_KNOWN)} {sentence}"
 
 
 #: Code that reads names by their text may read any of them.

@@ -15,6 +15,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from .exceptions import unwritten
+from .words import N_, N_n, tr, tr_n
 
 __all__ = [
     "asked_by_a_page",
@@ -154,7 +155,8 @@ def _note_check(exercise: str, error: BaseException | None) -> None:
 
 def _told(error: BaseException) -> str:
     if isinstance(error, SyntaxError):
-        return f"{type(error).__name__}: {error.msg} (line {error.lineno})"
+        line = tr("line {number}", number=error.lineno)
+        return f"{type(error).__name__}: {error.msg} ({line})"
     return f"{type(error).__name__}: {str(error)[:300]}"
 
 
@@ -171,8 +173,9 @@ def not_run(exercise: str) -> str:
     if not why:
         return ""
     earlier = exercise in namespace()
-    what = " What is checked here is what you had before." if earlier else ""
-    return f"The last cell that defines `{exercise}` did not run. {why}.{what}"
+    what = tr(" What is checked here is what you had before.") if earlier else ""
+    stopped = N_("The last cell that defines `{exercise}` did not run. {why}.{what}")
+    return tr(stopped, exercise=exercise, why=why, what=what)
 
 
 def source_of(name: str) -> str:
@@ -194,8 +197,11 @@ def not_yet_right(exercise: str) -> str:
     ]
     if not wrong:
         return ""
-    names = " and ".join(f"`{name}`" for name in wrong)
-    return f"{names} {'does' if len(wrong) == 1 else 'do'} not pass yet: mend that first."
+    names = tr(" and ").join(f"`{name}`" for name in wrong)
+    one, many = N_n(
+        "{names} does not pass yet: mend that first.", "{names} do not pass yet: mend that first."
+    )
+    return tr_n(one, many, len(wrong), names=names)
 
 
 def _names(source: str) -> set[str]:

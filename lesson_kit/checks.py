@@ -23,6 +23,9 @@ from . import setting
 from .absent import NotInstalled
 from .cells import not_run, watch
 from .differences import (
+    HAS_SHAPE,
+    IS,
+    Says,
     Shown,
     as_numpy,
     difference,
@@ -47,6 +50,7 @@ from .raised import show_exceptions_in_boxes, too_early
 from .short_answers import check_answer
 from .shown import show_pass
 from .tensors import torch
+from .words import N_, N_n, said, tr
 
 __all__ = [
     "CheckFailed",
@@ -117,8 +121,9 @@ def checks_passed(exercise: str) -> None:
         raise ChecksFailed(of_this_cell)
     stale = not_run(exercise)
     if stale:
-        raise CheckFailed(stale, "Mend it, run it, and then run this check again.")
-    show_pass(f"{exercise}: these checks pass. More of them run when your work is graded.")
+        raise CheckFailed(stale, tr("Mend it, run it, and then run this check again."))
+    passed = N_("{exercise}: these checks pass. More of them run when your work is graded.")
+    show_pass(tr(passed, exercise=exercise))
 
 
 def _is_plain_number(value: Any) -> bool:
@@ -164,7 +169,7 @@ def assert_close(
         raise CheckFailed(message, detail, evidence=evidence, shown=shown, against=against)
 
     unfit = _unfit(actual, expected, name, against, precise=precise)
-    if unfit:
+    if unfit is not None:
         fail(with_verb(name, unfit))
     got, want = as_numpy(actual), as_numpy(expected)
     if got.size == 0:
@@ -188,18 +193,31 @@ def _how_they_differ(
 ) -> str:
     name, against = names
     if got.ndim == 0:
-        return with_verb(name, in_place_of("is", *_told_apart(got, want), against))
+        return with_verb(name, in_place_of(IS, *_told_apart(got, want), against))
     first = first_place(wrong)
+    place: dict[str, object] = {"place": list(first)}
     if np.isnan(got).any():
-        both = ", and in what it is compared with" if np.isnan(want).any() else ""
-        return f"There is NaN in {name}, first at {list(first)}{both}."
-    said = f"{int(wrong.sum())} of {wrong.size} values differ"
+        if np.isnan(want).any():
+            both = N_("There is NaN in {name}, first at {place}, and in what it is compared with.")
+            return tr(both, name=said(name), **place)
+        return tr("There is NaN in {name}, first at {place}.", name=said(name), **place)
+    number = int(wrong.sum())
     if want.dtype == bool:
-        return f"{said}; the first at {list(first)}."
+        differ = N_("{number} of {size} values differ; the first at {place}.")
+        return tr(differ, number=number, size=wrong.size, **place)
     yours, right = _told_apart(got[first], want[first])
-    other = f"and {right} {against}" if against else f"expected {right}"
-    where = f"the first at {list(first)}: {yours}, {other}"
-    return f"{said} by more than the check allows for rounding; {where}."
+    if against:
+        differ = N_(
+            "{number} of {size} values differ by more than the check allows for rounding; the "
+            "first at {place}: {yours}, and {right} {against}."
+        )
+    else:
+        differ = N_(
+            "{number} of {size} values differ by more than the check allows for rounding; the "
+            "first at {place}: {yours}, expected {right}."
+        )
+    shown = {"yours": yours, "right": right, "against": said(against)}
+    return tr(differ, number=number, size=wrong.size, **shown, **place)
 
 
 def _told_apart(got: Any, want: Any) -> tuple[str, str]:
@@ -211,40 +229,70 @@ def _told_apart(got: Any, want: Any) -> tuple[str, str]:
     return texts
 
 
-def _unfit(actual: Any, expected: Any, name: str, against: str, *, precise: bool) -> str:
-    """Why a result cannot be compared number by number, or ""."""
-    if actual is None and "gradient" in name:
-        return (
-            "is None: as far as torch knows, what was computed does not depend on it. Does every "
-            "step stay in torch, without detach?"
-        )
+_NO_GRADIENT = N_n(
+    "is None: as far as torch knows, what was computed does not depend on it. Does every step stay "
+    "in torch, without detach?",
+    "are None: as far as torch knows, what was computed does not depend on it. Does every step "
+    "stay in torch, without detach?",
+)
+_NONE = N_n(
+    "is None. Does the function return its result?",
+    "are None. Does the function return its result?",
+)
+_NO_TENSOR = N_n(
+    "should be a torch tensor and is {kind}.", "should be a torch tensor and is {kind}."
+)
+_NO_ARRAY = N_n("should be a NumPy array and is {kind}.", "should be a NumPy array and is {kind}.")
+_NO_NUMBER = N_n("should be a number and is {kind}.", "should be a number and is {kind}.")
+_OBJECTS = N_n(
+    "holds Python objects, not numbers (dtype object).",
+    "hold Python objects, not numbers (dtype object).",
+)
+_NOT_REAL = N_n(
+    "should hold real numbers and has dtype {dtype}.",
+    "should hold real numbers and has dtype {dtype}.",
+)
+_NOT_BOOLEAN = N_n(
+    "should be boolean and has dtype {dtype}.", "should be boolean and has dtype {dtype}."
+)
+_NOT_FLOATING = N_n(
+    "should be floating and has dtype {dtype}.", "should be floating and has dtype {dtype}."
+)
+_LESS_PRECISE = N_n(
+    "has dtype {dtype}, less precise than the {other} it is computed from.",
+    "have dtype {dtype}, less precise than the {other} it is computed from.",
+)
+
+
+def _unfit(actual: Any, expected: Any, name: str, against: str, *, precise: bool) -> Says | None:
+    """Why a result cannot be compared number by number, or None."""
     if actual is None:
-        return "is None. Does the function return its result?"
+        return (_NO_GRADIENT if "gradient" in name else _NONE), {}
     if isinstance(expected, torch.Tensor):
         if not isinstance(actual, torch.Tensor):
-            return f"should be a torch tensor and is {kind_of(actual)}."
+            return _NO_TENSOR, {"kind": kind_of(actual)}
     elif isinstance(expected, np.ndarray) and expected.ndim:
         if not isinstance(actual, np.ndarray):
-            return f"should be a NumPy array and is {kind_of(actual)}."
+            return _NO_ARRAY, {"kind": kind_of(actual)}
     elif not (_is_plain_number(actual) or (isinstance(actual, np.ndarray) and not actual.ndim)):
-        return f"should be a number and is {kind_of(actual)}."
+        return _NO_NUMBER, {"kind": kind_of(actual)}
     got, want = as_numpy(actual), as_numpy(expected)
     if got.dtype == object:
-        return "holds Python objects, not numbers (dtype object)."
+        return _OBJECTS, {}
     if got.dtype.kind not in "biuf":
-        return f"should hold real numbers and has dtype {got.dtype}."
+        return _NOT_REAL, {"dtype": got.dtype}
     if got.shape != want.shape:
-        return in_place_of("has shape", got.shape, want.shape, against)
+        return in_place_of(HAS_SHAPE, got.shape, want.shape, against)
     if want.dtype == bool and got.dtype != bool:
-        return f"should be boolean and has dtype {got.dtype}."
+        return _NOT_BOOLEAN, {"dtype": got.dtype}
     if want.dtype.kind == "f":
         if got.dtype.kind != "f":
-            return f"should be floating and has dtype {got.dtype}."
+            return _NOT_FLOATING, {"dtype": got.dtype}
         # Half precision in place of more is another result, not the same with fewer digits.
         least = want.dtype.itemsize if precise else min(want.dtype.itemsize, 4)
         if want.ndim and got.dtype.itemsize < least:
-            return f"has dtype {got.dtype}, less precise than the {want.dtype} it is computed from."
-    return ""
+            return _LESS_PRECISE, {"dtype": got.dtype, "other": want.dtype}
+    return None
 
 
 def assert_equal(
@@ -288,12 +336,17 @@ def assert_raises(error: type[Exception], message: str) -> Iterator[None]:
         kind = type(other).__name__
         raise CheckFailed(
             message,
-            f"It raised {kind} ({other}) where {error.__name__} is asked for.",
+            tr(
+                "It raised {kind} ({text}) where {wanted} is asked for.",
+                kind=kind,
+                text=other,
+                wanted=error.__name__,
+            ),
             evidence=Evidence.of("raises", message, other),
         ) from None
     raise CheckFailed(
         message,
-        f"Nothing was raised where {error.__name__} is asked for.",
+        tr("Nothing was raised where {wanted} is asked for.", wanted=error.__name__),
         evidence=Evidence.of("raises", message, None),
     )
 

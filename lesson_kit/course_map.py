@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from .course_progress import Progress
+from .words import N_, tr
 
 __all__ = ["as_map"]
 
@@ -27,17 +28,24 @@ def as_map(lessons: list[Progress]) -> str:
     """
     core = [lesson for lesson in lessons if lesson.core] or lessons
     others = [lesson for lesson in lessons if lesson not in core]
-    lines = [*_goal(lessons), "", f"**{'The core path' if others else 'The lessons'}**", ""]
+    title = tr("The core path") if others else tr("The lessons")
+    lines = [*_goal(lessons), "", f"**{title}**", ""]
     lines.append(" → ".join(map(_step, core)))
     for needs in dict.fromkeys(lesson.needs for lesson in others):
         row = [_step(lesson) for lesson in others if lesson.needs == needs]
-        lines += ["", f"**After {needs}**", "", " · ".join(row)]
+        after = tr("After {lessons}", lessons=needs)
+        lines += ["", f"**{after}**", "", " · ".join(row)]
     lines += [
         "",
-        f"{_NOT_BEGUN} not begun · {_BEGUN} begun, with the checks that pass · {_DONE} done",
+        tr(
+            "{not_begun} not begun · {begun} begun, with the checks that pass · {done} done",
+            not_begun=_NOT_BEGUN,
+            begun=_BEGUN,
+            done=_DONE,
+        ),
     ]
     if any(lesson.puzzle_solved for lesson in lessons):
-        lines[-1] += f" · {_SOLVED} its puzzle is solved"
+        lines[-1] += tr(" · {solved} its puzzle is solved", solved=_SOLVED)
     for lesson in lessons:
         lines += _to_mend(lesson)
     lines += ["", *_details(lessons)] if lessons else []
@@ -50,9 +58,11 @@ def _goal(lessons: list[Progress]) -> list[str]:
     begun = [lesson for lesson in left if lesson.begun]
     if left:
         goal = next(iter(begun[::-1] or [lesson for lesson in left if lesson.core] or left))
-        words = "Go on with" if len(left) < len(lessons) or begun else "Begin with"
-        return [f"**{words} [{_cell(goal.title)}]({goal.link}).**"]
-    return ["All visible checks pass. More checks run when your work is graded."] if lessons else []
+        going_on = len(left) < len(lessons) or begun
+        to = N_("**Go on with {lesson}.**") if going_on else N_("**Begin with {lesson}.**")
+        return [tr(to, lesson=f"[{_cell(goal.title)}]({goal.link})")]
+    done = tr("All visible checks pass. More checks run when your work is graded.")
+    return [done] if lessons else []
 
 
 def _step(lesson: Progress) -> str:
@@ -65,7 +75,7 @@ def _step(lesson: Progress) -> str:
         return f"{said} ({lesson.problem})"
     if mark != _BEGUN:
         return said
-    count = f"({lesson.passing} of {lesson.checks})"
+    count = tr("({passing} of {checks})", passing=lesson.passing, checks=lesson.checks)
     return f"{said} {count.replace(' ', _NARROW)}"
 
 
@@ -76,9 +86,11 @@ def _details(lessons: list[Progress]) -> list[str]:
         for lesson in lessons
     ]
     return [
-        "<details><summary>What each lesson is about, its minutes, and what it needs</summary>",
+        "<details><summary>"
+        + tr("What each lesson is about, its minutes, and what it needs")
+        + "</summary>",
         "",
-        "| lesson | what it is about | minutes | needs |",
+        tr("| lesson | what it is about | minutes | needs |"),
         "| :-- | :-- | --: | :-- |",
         *rows,
         "",
@@ -90,10 +102,10 @@ def _to_mend(lesson: Progress) -> list[str]:
     """What is begun in a lesson and does not pass, each with a link to its check."""
     if not lesson.left:
         return []
-    lines = ["", f"**{_cell(lesson.title)}**, left to do:", ""]
+    lines = ["", tr("**{lesson}**, left to do:", lesson=_cell(lesson.title)), ""]
     lines += [f"- [{name}]({link}): {_cell(why)}" for name, link, why in lesson.left]
     if lesson.untouched:
-        lines.append(f"- not begun: {', '.join(lesson.untouched)}")
+        lines.append(tr("- not begun: {names}", names=", ".join(lesson.untouched)))
     return lines
 
 

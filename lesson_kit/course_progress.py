@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import quote
 
 from . import notebook_reading as reading
+from .words import N_, speaking, tr, words_in
 
 __all__ = ["show_progress"]
 
@@ -31,7 +32,7 @@ LESSON = "autograder_lesson"
 FORMER = "attention_course"
 
 #: What a puzzle says once it is solved.
-SOLVED = "is solved"
+SOLVED = N_("is solved")
 
 
 @dataclass
@@ -109,9 +110,9 @@ def progress_of(notebook: Path) -> Progress:
         for cell in tree["cells"]:
             _count(cell, progress, {text for _, text, *_ in released})
     except FileNotFoundError:
-        progress.problem = "the notebook is not there"
+        progress.problem = tr("the notebook is not there")
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        progress.problem = "the file is damaged"
+        progress.problem = tr("the file is damaged")
     return progress
 
 
@@ -188,13 +189,14 @@ def _count(cell: dict[str, Any], progress: Progress, released: set[str]) -> None
         elif name not in progress.untouched:
             progress.left.append((name, f"{progress.link}#cell-id={cell.get('id', '')}", why))
     elif "puzzle" in metadata.get("tags", []):
-        progress.puzzle_solved = SOLVED in json.dumps(cell.get("outputs", []))
+        shown = json.dumps(cell.get("outputs", []))
+        progress.puzzle_solved = SOLVED in shown or tr(SOLVED) in shown
 
 
 def _why_not(cell: dict[str, Any]) -> str:
     """Why a check does not pass, in a sentence; "" where it passed when it ran last."""
     if not cell.get("execution_count"):
-        return "its check has not run yet"
+        return tr("its check has not run yet")
     outputs = cell.get("outputs", [])
     errors = [output for output in outputs if output.get("output_type") == "error"]
     if not errors:
@@ -205,7 +207,7 @@ def _why_not(cell: dict[str, Any]) -> str:
             lines = (text if isinstance(text, str) else "".join(text)).splitlines()[_ABOVE:]
             said = " ".join(lines[: lines.index("")] if "" in lines else lines[:-1])
             return re.match(r".*?[.?!](?=\s|$)|.*", said, re.S)[0]  # type: ignore[index]
-    return str(errors[-1].get("evalue") or errors[-1].get("ename") or "an error")
+    return str(errors[-1].get("evalue") or errors[-1].get("ename") or tr("an error"))
 
 
 def text_of(cell: dict[str, Any]) -> str:
@@ -247,5 +249,7 @@ def show_progress(folder: str = ".") -> None:
     from .course_map import as_map
     from .own_frame import as_markdown
 
-    lessons = [progress_of(path) for path in lesson_notebooks(Path(folder))]
-    display(Markdown(as_map(lessons) + as_markdown(Path(folder))))
+    notebooks = lesson_notebooks(Path(folder))
+    with speaking(next(filter(None, map(words_in, (path.parent for path in notebooks))), "")):
+        lessons = [progress_of(path) for path in notebooks]
+        display(Markdown(as_map(lessons) + as_markdown(Path(folder))))

@@ -15,9 +15,14 @@ from typing import Any
 import numpy as np
 
 from .tensors import torch
+from .words import N_, N_n, said, tr, tr_n
 
 __all__ = [
+    "HAS_DTYPE",
+    "HAS_SHAPE",
+    "IS",
     "Difference",
+    "Says",
     "Shown",
     "as_numpy",
     "difference",
@@ -73,8 +78,9 @@ def _as_index(index: tuple[int | slice, ...]) -> str:
 Difference = tuple[str, Shown]
 
 #: What a value is called that a check gives no name.
-NAMELESS = "the result"
+NAMELESS = N_("the result")
 #: A part of a part is "item 0, 2 of the result".
+ITEM = N_("item {number} of {name}")
 _ITEM = re.compile(r"item ([\d, ]+) of (.*)", re.S)
 #: Names that are listed of those that are missing, or too many.
 MAX_NAMES = 8
@@ -82,21 +88,55 @@ MAX_NAMES = 8
 #: Whether each of some sentences holds.
 Facts = Mapping[object, bool]
 
+#: What is said of a value, of one thing and of several, and its fields.
+Says = tuple[tuple[str, str], dict[str, object]]
+
+#: What a value is and should be; and what two are that come of the same code.
+IS = (
+    N_n("is {yours} and should be {wanted}.", "are {yours} and should be {wanted}."),
+    N_n("is {yours}, and {wanted} {against}.", "are {yours}, and {wanted} {against}."),
+)
+HAS_SHAPE = (
+    N_n(
+        "has shape {yours} and should have shape {wanted}.",
+        "have shape {yours} and should have shape {wanted}.",
+    ),
+    N_n(
+        "has shape {yours}, and {wanted} {against}.",
+        "have shape {yours}, and {wanted} {against}.",
+    ),
+)
+HAS_DTYPE = (
+    N_n(
+        "has dtype {yours} and should have dtype {wanted}.",
+        "have dtype {yours} and should have dtype {wanted}.",
+    ),
+    N_n(
+        "has dtype {yours}, and {wanted} {against}.",
+        "have dtype {yours}, and {wanted} {against}.",
+    ),
+)
+_COMPARED_AS = N_n(
+    "is {yours}; {against} it is compared as {wanted}.",
+    "are {yours}; {against} it is compared as {wanted}.",
+)
+
 
 def kind_of(value: Any) -> str:
     """What a value is, in words."""
     if value is None:
         return "None"
     if isinstance(value, str) and _is_an_error(getattr(builtins, value, None)):
-        return f"no result: {value} was raised"  # a check gives the name of an error that it caught
+        # A check gives the name of an error that it caught.
+        return tr("no result: {error} was raised", error=value)
     if isinstance(value, torch.Tensor):
-        return "a torch tensor"
+        return tr("a torch tensor")
     if isinstance(value, np.ndarray):
-        return "a NumPy array"
+        return tr("a NumPy array")
     if isinstance(value, (tuple, list)):
-        return f"a {type(value).__name__} of {len(value)}"
+        return tr("a {kind} of {length}", kind=type(value).__name__, length=len(value))
     name = getattr(value, "type_name", type(value).__name__)  # a type_name stays in the box
-    return f"{'an' if name[:1] in 'aeiou' else 'a'} {name}"
+    return tr("an {kind}", kind=name) if name[:1] in "aeiou" else tr("a {kind}", kind=name)
 
 
 def _is_an_error(thing: object) -> bool:
@@ -118,31 +158,27 @@ def first_place(where: np.ndarray) -> tuple[int, ...]:
     return tuple(int(i) for i in np.argwhere(where)[0])
 
 
-def in_place_of(does: str, yours: object, wanted: object, against: str = "") -> str:
+def in_place_of(
+    does: tuple[tuple[str, str], tuple[str, str]], yours: object, wanted: object, against: str = ""
+) -> Says:
     """What a result does, and what it should do or what another result of the same code does.
 
     Args:
-        does: such as "is" or "has shape", in the third person.
+        does: :data:`IS`, :data:`HAS_SHAPE` or :data:`HAS_DTYPE`.
         yours, wanted: what follows it.
         against: where the other comes of the same code, when: "for each text alone". That one may
             be the wrong one, so nothing is said to be as it should be.
     """
-    if against:
-        return f"{does} {yours}, and {wanted} {against}."
-    verb, *noun = does.split()
-    should = " ".join([{"is": "be", "has": "have"}[verb], *noun])
-    return f"{does} {yours} and should {should} {wanted}."
+    fields = {"yours": yours, "wanted": wanted, "against": said(against)}
+    return does[bool(against)], fields
 
 
-def with_verb(name: str, said: str) -> str:
+def with_verb(name: str, says: Says) -> str:
     """A value's name and what is said of it: the numbers have, the result has."""
     head = re.split(r" of |,", name)[0]
-    if re.fullmatch(r"(?!how |what )[A-Za-z' ]*[a-z](?<![siua])s", head):
-        for one, many in (("is ", "are "), ("has ", "have "), ("holds ", "hold ")):
-            if said.startswith(one):
-                said = many + said.removeprefix(one)
-                break
-    return f"{name} {said}"
+    several = re.fullmatch(r"(?!how |what )[A-Za-z' ]*[a-z](?<![siua])s", head)
+    (one, many), fields = says
+    return f"{said(name)} {tr_n(one, many, 2 if several else 1, **fields)}"
 
 
 def difference(actual: Any, expected: Any, name: str, against: str = "") -> Difference | None:
@@ -157,45 +193,49 @@ def difference(actual: Any, expected: Any, name: str, against: str = "") -> Diff
         return _of_other_kinds(actual, expected, name, against), (None, "")
     if isinstance(expected, (np.ndarray, torch.Tensor)):
         if actual.dtype != expected.dtype:
-            said = in_place_of("has dtype", actual.dtype, expected.dtype, against)
-            return with_verb(name, said), (None, "")
+            says = in_place_of(HAS_DTYPE, actual.dtype, expected.dtype, against)
+            return with_verb(name, says), (None, "")
         got, want = as_numpy(actual), as_numpy(expected)
         if got.shape != want.shape:
-            said = in_place_of("has shape", got.shape, want.shape, against)
-            return with_verb(name, said), (None, "")
+            says = in_place_of(HAS_SHAPE, got.shape, want.shape, against)
+            return with_verb(name, says), (None, "")
         same = got == want
         if want.dtype.kind == "f":
             same |= np.isnan(got) & np.isnan(want)
         if not np.all(same):
             first = first_place(~np.asarray(same))
-            place = f", first at {list(first)}" if first else ""
-            detail = f"There are other values in {name}{place}."
+            place = tr(", first at {place}", place=list(first)) if first else ""
+            detail = tr("There are other values in {name}{place}.", name=said(name), place=place)
             return detail, where_they_differ(got, want, first)
         return None
     if isinstance(expected, (tuple, list)):
         if len(actual) != len(expected):
-            items = "1 item" if len(actual) == 1 else f"{len(actual)} items"
-            other = (
-                f", and {len(expected)} {against}" if against else f" in place of {len(expected)}"
-            )
-            counted = f"{name}: {items}{other}."
+            items = tr_n("{n} item", "{n} items", len(actual))
+            there = {"number": len(expected), "against": said(against)}
+            other = tr(", and {number} {against}", **there) if against else ""
+            other = other or tr(" in place of {number}", **there)
+            counted = f"{said(name)}: {items}{other}."
             names = all(isinstance(item, str) for item in (*actual, *expected))
             return counted + (_alone(actual, expected, against) if names else ""), (None, "")
         pairs = [(_part(n, name), *pair) for n, pair in enumerate(zip(actual, expected))]
     elif isinstance(expected, dict):
         if set(actual) != set(expected):
-            other = f"are others {against}" if against else "should be others"
-            said = f"the keys of {name} {other}." + _alone(actual, expected, against)
-            return said, (None, "")
+            named = {"name": said(name), "against": said(against)}
+            if against:
+                others = tr("the keys of {name} are others {against}.", **named)
+            else:
+                others = tr("the keys of {name} should be others.", **named)
+            return others + _alone(actual, expected, against), (None, "")
         if all(type(value) is bool for value in (*actual.values(), *expected.values())):
             return _untrue(actual, expected, name)
         pairs = [(f"{name}[{key!r}]", actual[key], other) for key, other in expected.items()]
     elif actual != expected:
         if type(expected) is bool and name == NAMELESS and not against:
             # A truth value without a name is the check's own, and no result of anybody's.
-            return ("This does not hold here." if expected else "This holds here."), (None, "")
-        said = in_place_of("is", repr(actual), repr(expected), against)
-        return with_verb(name, said), (None, "")
+            holds = tr("This does not hold here.") if expected else tr("This holds here.")
+            return holds, (None, "")
+        says = in_place_of(IS, repr(actual), repr(expected), against)
+        return with_verb(name, says), (None, "")
     else:
         return None
     for part, yours, wanted in pairs:
@@ -207,7 +247,9 @@ def difference(actual: Any, expected: Any, name: str, against: str = "") -> Diff
 
 def _part(number: int, name: str) -> str:
     whole = _ITEM.match(name)
-    return f"item {whole[1]}, {number} of {whole[2]}" if whole else f"item {number} of {name}"
+    if whole:
+        return ITEM.format(number=f"{whole[1]}, {number}", name=whole[2])
+    return ITEM.format(number=number, name=name)
 
 
 def _of_other_kinds(actual: Any, expected: Any, name: str, against: str) -> str:
@@ -218,18 +260,24 @@ def _of_other_kinds(actual: Any, expected: Any, name: str, against: str) -> str:
     arrays = (np.ndarray, torch.Tensor)
     if against and isinstance(actual, arrays) and isinstance(expected, arrays):
         # A check may have put together what came there, in an array of its own.
-        return f"{with_verb(name, f'is {kinds[0]}')}; {against} it is compared as {kinds[1]}."
-    return with_verb(name, in_place_of("is", *kinds, against))
+        fields: dict[str, object] = {
+            "yours": kinds[0],
+            "wanted": kinds[1],
+            "against": said(against),
+        }
+        return with_verb(name, (_COMPARED_AS, fields))
+    return with_verb(name, in_place_of(IS, *kinds, against))
 
 
 def _untrue(actual: Facts, expected: Facts, name: str) -> Difference | None:
     """Which facts are not as they should be: the keys say them, the values whether they hold."""
     unmet = [str(fact) for fact in expected if actual[fact] < expected[fact]]
     forbidden = [str(fact) for fact in expected if actual[fact] > expected[fact]]
-    of = "" if name == NAMELESS else f" ({name})"
+    of = "" if name == NAMELESS else f" ({said(name)})"
+    titles = tr("Does not hold"), tr("True and should be False")
     words = [
-        f"{title}{of}: {'; '.join(facts)}."
-        for title, facts in (("Does not hold", unmet), ("True and should be False", forbidden))
+        f"{title}{of}: {'; '.join(map(said, facts))}."
+        for title, facts in zip(titles, (unmet, forbidden))
         if facts
     ]
     return (" ".join(words), (None, "")) if words else None
@@ -237,13 +285,14 @@ def _untrue(actual: Facts, expected: Facts, name: str) -> Difference | None:
 
 def _alone(actual: Iterable[Any], expected: Iterable[Any], against: str) -> str:
     """A sentence each for the names that only one of two collections holds."""
-    said = ""
-    titles = ("Only there", "Only here") if against else ("Missing", "Too many")
+    told = ""
+    titles = (tr("Only there"), tr("Only here")) if against else (tr("Missing"), tr("Too many"))
     for title, these, others in zip(titles, (expected, actual), (actual, expected)):
         names = [str(name) for name in these if name not in others]
-        more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-        said += f" {title}: {', '.join(names[:MAX_NAMES])}{more}." if names else ""
-    return said
+        left = len(names) - MAX_NAMES
+        more = tr(" and {number} more", number=left) if left > 0 else ""
+        told += f" {title}: {', '.join(names[:MAX_NAMES])}{more}." if names else ""
+    return told
 
 
 #: Relative and absolute, of results of that precision.

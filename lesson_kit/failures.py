@@ -38,6 +38,7 @@ from .shown import (
     show_box,
     within_view,
 )
+from .words import N_, N_n, said, tr, tr_n
 
 __all__ = [
     "CheckFailed",
@@ -80,7 +81,7 @@ class CheckFailed(AssertionError):
         shown: Shown = (None, ""),
         against: str = "",
     ) -> None:
-        self.sentence = sentence
+        self.sentence = said(sentence)
         self.details = tuple(_sentence(detail) for detail in details if detail)
         self.evidence = evidence
         self.arrays, self.place = shown
@@ -105,8 +106,9 @@ class CheckFailed(AssertionError):
         if self.arrays is not None:
             places = decimals(*self.arrays)
             yours, expected = (in_columns(array, places) for array in self.arrays)
-            other = self.against[:1].upper() + self.against[1:] or "Expected"
-            shown = [f"Yours{self.place}:", yours, f"{other}{self.place}:", expected]
+            against = said(self.against)
+            other = against[:1].upper() + against[1:] or tr("Expected")
+            shown = [f"{tr('Yours')}{self.place}:", yours, f"{other}{self.place}:", expected]
             yield "arrays", "\n".join(shown)
 
     def lines(self) -> list[str]:
@@ -134,13 +136,13 @@ class CheckFailed(AssertionError):
             if kind == "arrays" and self.arrays is not None:
                 yield self._tables(text)
             else:
-                yield piece_of(text, "What this check asks" if known and kind == "asked" else "")
+                yield piece_of(text, tr("What this check asks") if known and kind == "asked" else "")
 
     def _tables(self, text: str) -> Piece:
         """The arrays: folded where their rows would hide what is said of them."""
         assert self.arrays is not None
         tables = as_tables(*self.arrays, self.place, self.against)
-        title = "The values, side by side"
+        title = tr("The values, side by side")
         if any(len(np.atleast_2d(array)) > MAX_ROWS for array in self.arrays):
             return Piece(folded(title, tables), 1)
         lines = text.split("\n")
@@ -166,7 +168,9 @@ class CheckFailed(AssertionError):
 
 def _sentence(detail: str) -> str:
     """With a capital, unless it begins with a name from code."""
-    return detail[0].upper() + detail[1:] if detail.startswith(("the ", "item ")) else detail
+    # Translators: how what is not code begins, in small letters: articles, each with its space.
+    begins = tuple(tr("the |item ").split("|"))
+    return detail[0].upper() + detail[1:] if detail.startswith(begins) else detail
 
 
 @dataclass
@@ -205,14 +209,14 @@ class Part:
 
 
 #: What a student reads of a side condition that holds while nothing else does.
-NOT_YET_COUNTED = "This holds, and it counts once a check beside it passes of what {} computes."
+NOT_YET_COUNTED = N_("This holds, and it counts once a check beside it passes of what {} computes.")
 
 
 class NotYetCounted(CheckFailed):
     """A side condition holds while nothing else does."""
 
     def __init__(self, exercise: str) -> None:
-        super().__init__(NOT_YET_COUNTED.format(exercise or "this exercise"))
+        super().__init__(tr(NOT_YET_COUNTED).format(exercise or tr("this exercise")))
 
 
 def lone_side_conditions(checks: Iterable[tuple[Key, str, bool, bool]]) -> set[Key]:
@@ -253,14 +257,14 @@ def parts() -> list[Part]:
 
 def begin_part(name: str, points: float, *, side: bool = False) -> Part:
     """Another named check of the cell; one of the same name means that the cell runs again."""
-    if _parts and _parts[-1].over and any(part.name == name for part in _parts):
+    if _parts and _parts[-1].over and any(part.name == said(name) for part in _parts):
         begin_cell()
-    _parts.append(Part(name, points, side=side))
+    _parts.append(Part(said(name), points, side=side))
     return _parts[-1]
 
 
 def _points(points: float) -> str:
-    return f"{points:g} {'point' if points == 1 else 'points'}"
+    return tr_n("{n} point", "{n} points", points)
 
 
 class ChecksFailed(CheckFailed):
@@ -272,8 +276,10 @@ class ChecksFailed(CheckFailed):
         # What is wrong comes first: a side condition that holds says nothing of a mistake.
         self.failed = sorted(failed, key=lambda part: isinstance(part.error, NotYetCounted))
         wrong = sum(not isinstance(part.error, NotYetCounted) for part in failed)
-        do = "does" if wrong == 1 else "do"
-        super().__init__(f"{wrong} of {len(parts)} checks {do} not pass yet.")
+        one, many = N_n(
+            "{n} of {whole} checks does not pass yet.", "{n} of {whole} checks do not pass yet."
+        )
+        super().__init__(tr_n(one, many, wrong, whole=len(parts)))
 
     def points(self) -> float:
         """Of the named checks that passed."""
@@ -287,17 +293,17 @@ class ChecksFailed(CheckFailed):
             yield from blocks
 
     def _by_part(self) -> Iterator[tuple[Part, list[Block]]]:
-        said = {self.advice, self.advice.removeprefix(as_known(""))}
+        before = {self.advice, self.advice.removeprefix(as_known(""))}
         for part in self.failed:
             assert part.error is not None
             blocks = (
                 list(part.error.own_blocks())
                 if isinstance(part.error, CheckFailed)
-                else [("said", line) for line in lines_of(part.error)]
+                else [("said", said(line)) for line in lines_of(part.error)]
             )
-            new = [(kind, text) for kind, text in blocks if kind == "arrays" or text not in said]
-            said |= {text for _, text in new}
-            yield part, new or [("said", "As above.")]
+            new = [(kind, text) for kind, text in blocks if kind == "arrays" or text not in before]
+            before |= {text for _, text in new}
+            yield part, new or [("said", tr("As above."))]
 
     def _own_pieces(self) -> Iterator[Piece]:
         shown = []

@@ -20,6 +20,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image  # matplotlib brings it
 
+from .words import said, tr
+
 __all__ = [
     "DIVERGING",
     "as_image",
@@ -76,12 +78,13 @@ def show(figure: Figure, caption: str, alt: str, table: str = "") -> None:
         alt: what a reader who does not see the figure needs from it.
         table: the numbers as a Markdown table (see :func:`text_table`), if they matter.
     """
+    caption, alt = said(caption), said(alt)
     display({"text/html": as_image(figure, alt), "text/plain": alt}, raw=True)
     words = f"{_escaped(alt)}\n\n{table}".strip()
+    title = tr("This figure in words and numbers") if table else tr("This figure in words")
     display(
         Markdown(
-            f"*{_escaped(caption)}*\n\n<details><summary>This figure in words"
-            f"{' and numbers' if table else ''}</summary>\n\n{words}\n\n</details>"
+            f"*{_escaped(caption)}*\n\n<details><summary>{title}</summary>\n\n{words}\n\n</details>"
         )
     )
 

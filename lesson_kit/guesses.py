@@ -14,6 +14,7 @@ import numpy as np
 
 from .course_progress import SOLVED
 from .shown import show_pass
+from .words import N_, said, tr
 
 __all__ = ["puzzle", "reply"]
 
@@ -32,23 +33,27 @@ def reply(name: str, guess: Any, found: Any, because: str = "", *, within: float
         within: how far a number may be away and still count as guessed.
     """
     if guess is None:
-        show_pass(
-            f"`{name}` is still None. Write your guess first, run its cell and this one again: "
-            "what you have predicted stays longer than what you have read.",
-            right=False,
+        still = N_(
+            "`{name}` is still None. Write your guess first, run its cell and this one again: what "
+            "you have predicted stays longer than what you have read."
         )
+        show_pass(tr(still, name=name), right=False)
         return
+    because = said(because)
     like = _unlike(guess, found)
     if like:
-        what = f"`{name} = {_short(guess)}` cannot be compared: {like} is asked for."
-        show_pass(f"{what} It came out as {_said(found)}. {because}".rstrip(), right=False)
+        what = N_("`{name} = {guess}` cannot be compared: {like} is asked for.")
+        other = tr(what, name=name, guess=_short(guess), like=like)
+        came_out = tr("It came out as {found}.", found=_said(found))
+        show_pass(f"{other} {came_out} {because}".rstrip(), right=False)
         return
+    both = {"guess": _said(guess), "found": _said(found)}
     if _agree(guess, found, within):
-        near = "" if _said(guess) == _said(found) else f" Exactly: {_said(found)}."
-        text = f"You predicted {_said(guess)}, and that counts as right.{near}"
+        near = "" if both["guess"] == both["found"] else tr(" Exactly: {found}.", **both)
+        text = tr("You predicted {guess}, and that counts as right.", **both) + near
         show_pass(f"{text} {because}".rstrip())
         return
-    text = f"You predicted {_said(guess)}; it came out as {_said(found)}."
+    text = tr("You predicted {guess}; it came out as {found}.", **both)
     show_pass(f"{text} {because}".rstrip(), right=False)
 
 
@@ -69,22 +74,27 @@ def puzzle(
         examples: what it is tried on, the smallest first.
     """
     if answer is None:
-        show_pass(f"`{name}` is still None. A puzzle is for those who like one.", right=False)
+        still = N_("`{name}` is still None. A puzzle is for those who like one.")
+        show_pass(tr(still, name=name), right=False)
         return
     for example in examples:
         asked = np.asarray(wanted(example), dtype=float)
         try:
             made = np.asarray(does(answer, example), dtype=float)
         except Exception as error:  # whatever a student wrote
-            show_pass(f"`{name}` stops with {type(error).__name__}: {error}", right=False)
+            kind = type(error).__name__
+            stops = tr("`{name}` stops with {kind}: {text}", name=name, kind=kind, text=error)
+            show_pass(stops, right=False)
             return
         if made.shape != asked.shape or not np.allclose(made, asked, atol=1e-3):
-            text = (
-                f"`{name}`, for {_short(example)}: asked is {_row(asked)}; yours makes {_row(made)}"
-            )
-            show_pass(f"{text}.", right=False)
+            fields = {"name": name, "example": _short(example)}
+            differs = N_("`{name}`, for {example}: asked is {asked}; yours makes {made}.")
+            text = tr(differs, **fields, asked=_row(asked), made=_row(made))
+            show_pass(text, right=False)
             return
-    show_pass(f"`{name}` {SOLVED}, for all {len(examples)} examples.")
+    number = len(examples)
+    done = N_("`{name}` {is_solved}, for all {number} examples.")
+    show_pass(tr(done, name=name, is_solved=tr(SOLVED), number=number))
 
 
 def _row(numbers: Any) -> str:
@@ -97,20 +107,20 @@ def _unlike(guess: Any, found: Any) -> str:
         fits = isinstance(guess, (set, frozenset, list, tuple)) and all(
             not _unlike(one, next(iter(found))) for one in guess
         )
-        return "" if fits else f"a set such as {_said(found)}, of any size,"
+        return "" if fits else tr("a set such as {found}, of any size,", found=_said(found))
     if isinstance(found, (tuple, list)):
         fits = (
             isinstance(guess, (tuple, list))
             and len(guess) == len(found)
             and not any(_unlike(one, other) for one, other in zip(guess, found))
         )
-        return "" if fits else f"{len(found)} in a row, such as (..., ...),"
+        return "" if fits else tr("{number} in a row, such as (..., ...),", number=len(found))
     if isinstance(found, (bool, np.bool_)):
-        return "" if isinstance(guess, (bool, np.bool_)) else "True or False"
+        return "" if isinstance(guess, (bool, np.bool_)) else tr("True or False")
     if isinstance(found, str):
-        return "" if isinstance(guess, str) else "a text between quotes"
+        return "" if isinstance(guess, str) else tr("a text between quotes")
     number = isinstance(guess, (int, float, np.number)) and not isinstance(guess, bool)
-    return "" if number and math.isfinite(guess) else "a number"
+    return "" if number and math.isfinite(guess) else tr("a number")
 
 
 def _agree(guess: Any, found: Any, within: float) -> bool:

@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 
 from .cells import asked_by_a_page
 from .figures import as_image, show
+from .words import said, tr
 
 __all__ = ["slider", "switches"]
 
@@ -179,12 +180,12 @@ class _Panel:
             squeeze=False,
             subplot_kw={"polar": self.polar},
         )
-        said = []
+        seen = []
         for axes, setting, name in zip(panels[0], settings, names):
-            said.append(f"{name}. {self.draw(axes, setting)}")
+            seen.append(f"{name}. {said(self.draw(axes, setting))}")
             if not axes.get_title():
                 axes.set_title(name, wrap=True)
-        return figure, " ".join(said)
+        return figure, " ".join(seen)
 
     def alone(self, setting: Any, name: str) -> str:
         """The picture of one setting as HTML, and what is to be seen, which is read aloud."""
@@ -192,12 +193,13 @@ class _Panel:
             figsize=self.size, layout="constrained", subplot_kw={"polar": self.polar}
         )
         try:
-            said = self.draw(axes, setting)
+            seen = said(self.draw(axes, setting))
         except Exception as error:  # nobody sees a traceback of what a widget calls
             plt.close(figure)
             what = html.escape(f"{type(error).__name__}: {error}")
-            return f'<p role="status">{html.escape(name)} could not be drawn. {what}</p>'
-        return f'{as_image(figure, name)}<p role="status">{html.escape(said)}</p>'
+            told = tr("{name} could not be drawn.", name=name)
+            return f'<p role="status">{html.escape(told)} {what}</p>'
+        return f'{as_image(figure, name)}<p role="status">{html.escape(seen)}</p>'
 
 
 def _shown(panel: _Panel, control: _Slider | _Switches, pictures: Pictures, caption: str) -> None:
@@ -224,9 +226,9 @@ def _shown(panel: _Panel, control: _Slider | _Switches, pictures: Pictures, capt
 
     moved(settings[0])
     display(ipywidgets.VBox([control.widgets(settings[0], moved), moving]))
-    display(Markdown(f"*{html.escape(caption, quote=False)}*"))
+    display(Markdown(f"*{html.escape(said(caption), quote=False)}*"))
     folded = (
-        "<details><summary>The same without moving anything</summary>\n\n"
+        f"<details><summary>{tr('The same without moving anything')}</summary>\n\n"
         f"{still}<p>{html.escape(alt)}</p></details>"
     )
     display({"text/html": folded, "text/plain": alt}, raw=True)

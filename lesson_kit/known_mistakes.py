@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from .answer_text import all_stand_in
 from .evidence import BY_HAND, Evidence, Seen, agree, fingerprint, same
 from .setting import beside_notebook, unpack
+from .words import N_, tr
 
 __all__ = ["Explanation", "excluded", "exercises_known", "explanations", "known_mistake"]
 
@@ -31,14 +32,14 @@ MANY_VERDICTS = 8
 RAISED = "error"
 
 #: How the sentence of a misconception begins that is made of two others.
-TWO_AT_ONCE = "Two mistakes at once."
+TWO_AT_ONCE = N_("Two mistakes at once.")
 #: What is said where two mistakes fail alike.
-TWO_ALIKE = "{} Or: {}"
+TWO_ALIKE = N_("{one} Or: {other}")
 
 
 def is_two_at_once(sentence: str) -> bool:
     """Whether a misconception with this sentence is made of two others."""
-    return sentence.startswith(TWO_AT_ONCE)
+    return sentence.startswith((TWO_AT_ONCE, tr(TWO_AT_ONCE)))
 
 
 #: Whatever stands for a known mistake.
@@ -251,7 +252,9 @@ def known_mistake(exercise: str, evidence: Sequence[Evidence], source: str) -> s
     single = [sentence for sentence in sentences if not is_two_at_once(sentence)] or sentences
     if len(single) > 2 or not certain(single, explaining):
         return ""
-    return TWO_ALIKE.format(*single) if len(single) == 2 else single[0] if single else ""
+    if len(single) == 2:
+        return tr(TWO_ALIKE, one=single[0], other=single[1])
+    return single[0] if single else ""
 
 
 def exercises_known() -> frozenset[str]:

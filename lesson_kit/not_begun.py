@@ -61,13 +61,16 @@ def _show(
         _given[0](kind, error, trace, tb_offset)
         return
     from .shown import NOTHING, as_html, paragraph, show_box
+    from .words import tr
 
     _now[0] = _waiting[made]
-    said = (
-        f"The cell above that makes `{made}` waits for `{_now[0]}`. Once that is written, run it "
-        "again, and then this one."
+    said = tr(
+        "The cell above that makes `{made}` waits for `{answer}`. Once that is written, run it "
+        "again, and then this one.",
+        made=made,
+        answer=_now[0],
     )
-    if show_box(paragraph(as_html(said)), [said], headline="Not yet."):
+    if show_box(paragraph(as_html(said)), [said], headline=tr("Not yet.")):
         short = [NOTHING] if asked_by_a_page() else [said]
         error._render_traceback_ = lambda: short  # type: ignore[attr-defined]
     shell.showtraceback((kind, error, trace), tb_offset=tb_offset)

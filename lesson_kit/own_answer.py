@@ -20,7 +20,10 @@ __all__ = ["GIVEN", "PROGRAM", "CannotLift", "Lifted", "answer", "test"]
 
 #: Modules of the kit that a package has a copy of, in its folder ``given``; and those of its
 #: program, in a course that ends with a published model.
-GIVEN = ("batteries", "differences", "drawn_maps", "package_parts", "plain_checks", "tensors")
+GIVEN = (
+    *("batteries", "differences", "drawn_maps", "package_parts", "plain_checks", "tensors"),
+    "words",
+)
 PROGRAM = ("chat_model", "chat_tokenizer", "gguf_file", "package_program")
 
 _KIT = "lesson_kit."

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 
 from IPython.display import display
 
+from .words import tr
+
 __all__ = ["note", "progress"]
 
 #: Characters of the bar, and seconds between two drawings of it.
@@ -58,11 +60,11 @@ def progress(steps: int, label: str) -> Iterator[int]:
         now = time.monotonic()
         if handle is not None and now - drawn >= PAUSE:
             left = (now - started) / (step + 1) * (steps - step - 1)
-            more = ", ".join(["", *_noted, f"{left:.0f} s left"])
+            more = ", ".join(["", *_noted, tr("{seconds} s left", seconds=f"{left:.0f}")])
             handle.update(_Line(_bar(label, step + 1, steps, more)))
             drawn = now
     if handle is not None:
-        handle.update(_Line(f"{label}: {steps} steps done"))
+        handle.update(_Line(tr("{label}: {steps} steps done", label=label, steps=steps)))
 
 
 def _bar(label: str, done: int, steps: int, more: str) -> str:

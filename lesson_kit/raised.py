@@ -30,6 +30,7 @@ from .exceptions import in_a_cell, lines_of, unwritten
 from .failures import CheckFailed, begin_cell, parts
 from .known_mistakes import exercises_known
 from .shown import NOTHING, WIDTH, as_html, paragraph, piece_of, show_box, within_view
+from .words import N_, said, tr
 
 __all__ = ["accident", "show_exceptions_in_boxes", "too_early"]
 
@@ -55,9 +56,9 @@ def _show(
 ) -> None:
     exercise = exercise_of_cell()
     if not isinstance(error, CheckFailed):
-        said = _in_a_box(exercise, error)
-        if said:
-            short = [NOTHING] if asked_by_a_page() else textwrap.wrap(said, WIDTH)
+        first = _in_a_box(exercise, error)
+        if first:
+            short = [NOTHING] if asked_by_a_page() else textwrap.wrap(first, WIDTH)
             error._render_traceback_ = lambda: short  # type: ignore[attr-defined]
     shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
 
@@ -80,19 +81,34 @@ def _in_a_box(exercise: str, error: BaseException) -> str:
 def what_was_raised(exercise: str, error: BaseException) -> list[str]:
     """An exception in a few lines: what is known of it, what it says, and where it arose."""
     if unwritten(error):
-        said = str(error) or f"{exercise} is not written yet: it raises NotImplementedError."
-        return [line for line in (not_run(exercise), said) if line]
+        written = str(error) or tr(_NOT_WRITTEN, exercise=exercise)
+        return [line for line in (not_run(exercise), written) if line]
     known = advice(exercise, evidence_of(error), begin_cell, parts)
     lines = [known] if known else []
-    lines += lines_of(error)
-    return [*lines, "%tb in a cell of its own shows the whole traceback."]
+    lines += map(said, lines_of(error))
+    return [*lines, tr("%tb in a cell of its own shows the whole traceback.")]
 
 
-_RUN_ABOVE = "`Run > Run All Above Selected Cell` runs everything up to here"
-_NO_SETUP = (
+_NOT_WRITTEN = N_("{exercise} is not written yet: it raises NotImplementedError.")
+_NO_SETUP = N_(
     "The setup cell has not run since Python was started: it is the first cell with code. Run it, "
-    "then the cells above that you need, then this one. "
-    f"({_RUN_ABOVE}, with what is trained on the way.)"
+    "then the cells above that you need, then this one. (`Run > Run All Above Selected Cell` runs "
+    "everything up to here, with what is trained on the way.)"
+)
+_BEFORE_ITS_CHECK = N_(
+    "`{name}` is not there yet: run the cell in which you write it, then this check."
+)
+_USED_TOO_EARLY = N_(
+    "`{name}` is used here and is not there yet: run the cell in which you write it, then this one."
+)
+_NOT_THERE = N_(
+    "`{name}` is not there yet. If a cell further up makes it, run that one first (`Run > Run All "
+    "Above Selected Cell` runs everything up to here). If none does, is it a typing error?"
+)
+_CLAIM = N_(
+    "Line {line} claims: `{claim}`. In a cell that came with the course it should hold once every "
+    "check above it passes, and every cell above it has run once, in order. In a cell of your own: "
+    "the claim, or what it speaks of, is wrong."
 )
 
 
@@ -105,14 +121,14 @@ def accident(error: BaseException, exercise: str) -> tuple[str, str]:
         exercise: whose checks the running cell holds, or "".
     """
     if isinstance(error, KeyboardInterrupt):
-        return "Stopped by hand.", _where_it_was(error)
+        return tr("Stopped by hand."), _where_it_was(error)
     if isinstance(error, NotInstalled):
-        return "This cell cannot run here.", str(error)
+        return tr("This cell cannot run here."), said(str(error))
     if unwritten(error):
         return _unwritten(error, exercise)
     if isinstance(error, NameError) and error.name:
-        said = _missing(error, error.name, exercise)
-        return ("This cell could not run yet.", said) if said else ("", "")
+        missing = _missing(error, error.name, exercise)
+        return (tr("This cell could not run yet."), missing) if missing else ("", "")
     if isinstance(error, AssertionError) and not exercise:
         return _claim(error)
     return "", ""
@@ -130,24 +146,19 @@ def _missing(error: NameError, name: str, exercise: str) -> str:
         return ""
     choice = choice_in(source_of_cell())
     if choice and not exercise:
-        return f'A choice stands between quotes: `{choice} = "{name}"`.'
+        return tr(
+            'A choice stands between quotes: `{choice} = "{name}"`.', choice=choice, name=name
+        )
     if not {"checks_passed", "check_answer"} & set(namespace()):
-        return _NO_SETUP
+        return tr(_NO_SETUP)
     if name == exercise:
-        there = f"`{name}` is not there yet: run the cell in which you write it, then this check."
-        return not_run(exercise) or there
+        return not_run(exercise) or tr(_BEFORE_ITS_CHECK, name=name)
     frames = _own_frames(error)
     if name in exercises_known():
-        return not_run(name) or (
-            f"`{name}` is used here and is not there yet: run the cell in which you write it, then "
-            "this one."
-        )
+        return not_run(name) or tr(_USED_TOO_EARLY, name=name)
     if not frames or frames[-1][0].f_code.co_name != "<module>":
         return ""
-    return (
-        f"`{name}` is not there yet. If a cell further up makes it, run that one first "
-        f"({_RUN_ABOVE}). If none does, is it a typing error?"
-    )
+    return tr(_NOT_THERE, name=name)
 
 
 def _unwritten(error: BaseException, exercise: str) -> tuple[str, str]:
@@ -155,13 +166,14 @@ def _unwritten(error: BaseException, exercise: str) -> tuple[str, str]:
     inside = [frame for frame, _ in _own_frames(error) if frame.f_code.co_name != "<module>"]
     name = inside[-1].f_code.co_qualname.partition(".")[0] if inside else exercise
     if exercise.startswith("answer_"):
-        return f"{exercise}: not answered yet.", str(error)
+        return tr("{exercise}: not answered yet.", exercise=exercise), str(error)
     if exercise and (name == exercise or not inside):
-        written = f"{exercise} is not written yet: it raises NotImplementedError."
-        return f"{exercise}: not written yet.", str(error) or written
+        written = tr(_NOT_WRITTEN, exercise=exercise)
+        return tr("{exercise}: not written yet.", exercise=exercise), str(error) or written
     if not inside:
         return "", ""
-    return "Not yet.", f"`{name}` is used here and is not written yet: write it first."
+    first = tr("`{name}` is used here and is not written yet: write it first.", name=name)
+    return tr("Not yet."), first
 
 
 def _claim(error: AssertionError) -> tuple[str, str]:
@@ -172,12 +184,8 @@ def _claim(error: AssertionError) -> tuple[str, str]:
         return "", ""  # a library's own assertion: its traceback says more
     frame, line = frames[-1]
     claim = linecache.getline(frame.f_code.co_filename, line).strip()
-    said = f"{error} " if str(error) else ""
-    return "A claim does not hold.", (
-        f"{said}Line {line} claims: `{claim}`. In a cell that came with the course it should hold "
-        "once every check above it passes, and every cell above it has run once, in order. In a "
-        "cell of your own: the claim, or what it speaks of, is wrong."
-    )
+    its = f"{error} " if str(error) else ""
+    return tr("A claim does not hold."), its + tr(_CLAIM, line=line, claim=claim)
 
 
 def _own_frames(error: BaseException) -> list[tuple[FrameType, int]]:
@@ -192,7 +200,8 @@ def _own_frames(error: BaseException) -> list[tuple[FrameType, int]]:
 def _where_it_was(error: BaseException) -> str:
     frames = _own_frames(error)
     if not frames:
-        return "What was computed before is still there."
+        return tr("What was computed before is still there.")
     frame, line = frames[-1]
     source = linecache.getline(frame.f_code.co_filename, line).strip()
-    return f"It was at line {line}, `{source}`. What was computed before is still there."
+    where = N_("It was at line {line}, `{source}`. What was computed before is still there.")
+    return tr(where, line=line, source=source)

@@ -49,17 +49,20 @@ def where_you_were(folder: Path) -> tuple[str, str]:
         folder is no lesson's, as on the start page.
     """
     from .course_progress import lesson_notebooks, progress_of
+    from .words import tr
 
     notebooks = [path for path in lesson_notebooks(folder.parent) if path.parent == folder]
     if not notebooks:
         return "", ""
     progress = progress_of(notebooks[0])
     if progress.problem or not (progress.begun or progress.passing):
-        return "Ready.", "Ready."
+        return tr("Ready."), tr("Ready.")
+    counted = {"passing": progress.passing, "checks": progress.checks}
     if progress.done:
-        said = f"Ready. All {progress.checks} visible checks pass here."
+        said = tr("Ready. All {checks} visible checks pass here.", **counted)
         return said, said
-    count = f"Ready. {progress.passing} of {progress.checks} visible checks pass here, as saved."
+    count = tr("Ready. {passing} of {checks} visible checks pass here, as saved.", **counted)
     name, link = progress.next_step
     beside = link.partition("/")[2]
-    return f"{count} Go on with [{name}]({beside}).", f"{count} Go on with {name}."
+    linked = tr("Go on with {name}.", name=f"[{name}]({beside})")
+    return f"{count} {linked}", f"{count} {tr('Go on with {name}.', name=name)}"

@@ -18,6 +18,7 @@ from . import setting
 from .failures import CheckFailed
 from .setting import beside_notebook
 from .shown import show_pass
+from .words import N_, tr
 
 __all__ = ["check_answer"]
 
@@ -75,21 +76,28 @@ def check_answer(exercise: str, value: Any) -> None:
         CheckFailed: with the reason.
     """
     if value is None:
-        raise NotImplementedError(f"{exercise} is still None: put your choice there.")
+        still = N_("{exercise} is still None: put your choice there.")
+        raise NotImplementedError(tr(still, exercise=exercise))
     answers = setting.now.answers
     if answers is None:
         answers = beside_notebook()[ANSWERS]
     known: dict[str, Any] = answers[exercise]
     if "replies" not in known:  # this class is told when it is graded
         if _canonical_answer(value) not in map(_canonical_answer, known["choices"]):
-            raise CheckFailed(f"{exercise} = {value!r} is none of the choices: {known['choices']}.")
-        noted = f"{exercise}: noted. You learn when it is graded whether it is right."
-        show_pass(noted, right=False)
+            raise _no_choice(exercise, value, known)
+        noted = N_("{exercise}: noted. You learn when it is graded whether it is right.")
+        show_pass(tr(noted, exercise=exercise), right=False)
         return
     sealed = known["replies"].get(_sealing_bytes("fingerprint", exercise, value, 10).hex())
     if sealed is None:
-        raise CheckFailed(f"{exercise} = {value!r} is none of the choices: {known['choices']}.")
+        raise _no_choice(exercise, value, known)
     right, reason = _open_reply(exercise, value, sealed)
+    given = {"exercise": exercise, "value": repr(value), "reason": reason}
     if not right:
-        raise CheckFailed(f"{exercise} = {value!r} is not it. {reason}")
-    show_pass(f"{exercise}: right. {reason}")
+        raise CheckFailed(tr("{exercise} = {value} is not it. {reason}", **given))
+    show_pass(tr("{exercise}: right. {reason}", **given))
+
+
+def _no_choice(exercise: str, value: Any, known: dict[str, Any]) -> CheckFailed:
+    none = N_("{exercise} = {value} is none of the choices: {choices}.")
+    return CheckFailed(tr(none, exercise=exercise, value=repr(value), choices=known["choices"]))

@@ -13,6 +13,7 @@ import numpy as np
 
 from . import setting
 from .cells import asked_by_a_page, exercise_of_cell, in_notebook, source_of_cell
+from .words import N_, said, tr
 
 __all__ = [
     "NOTHING",
@@ -40,7 +41,7 @@ __all__ = [
 POINTS = "lesson_points"
 
 #: A comment in a check that the page puts there: the figures that a right answer opens.
-OPENS = "# A right answer opens {}."
+OPENS = N_("# A right answer opens {figures}.")
 
 #: A traceback that shows nothing below a box. JupyterLab shows an empty one as kind and text.
 NOTHING = "\x1b[0m"
@@ -204,19 +205,20 @@ def what_it_means(check: str) -> list[str]:
         check: its source: its named checks, and the comment that the page puts into it.
     """
     looked_at = re.findall(r"""^with check\(\s*(["'])(.*?)\1""", check, re.M)
-    opens = re.search(OPENS.format("(.*)"), check, re.M)
-    said = [f"Checked here: {'; '.join(title for _, title in looked_at)}."] if looked_at else []
-    return [*said, f"Now open {opens[1]}."] if opens else said
+    opens = re.search(tr(OPENS, figures="(.*)"), check, re.M)
+    titles = "; ".join(said(title) for _, title in looked_at)
+    means = [tr("Checked here: {titles}.", titles=titles)] if looked_at else []
+    return [*means, tr("Now open {figures}.", figures=opens[1])] if opens else means
 
 
 def _headline() -> str:
     exercise = exercise_of_cell()
-    return f"{exercise}: this check does not pass yet." if exercise else _NOT_YET
+    if not exercise:
+        return tr("This check does not pass yet.")
+    return tr("{exercise}: this check does not pass yet.", exercise=exercise)
 
 
 _MARK = '<span style="display:inline-block;width:1.2em">{}</span>'
-
-_NOT_YET = "This check does not pass yet."
 
 
 def as_tables(got: np.ndarray, want: np.ndarray, place: str = "", against: str = "") -> str:
@@ -239,13 +241,14 @@ def as_tables(got: np.ndarray, want: np.ndarray, place: str = "", against: str =
     if same.all():  # a matter of digits: those whose digits differ
         same = np.array(texts[0]) == np.array(texts[1])
     tables = []
-    for name, rows_of_text in zip(("yours", against or "expected"), texts):
-        mark = _MARK if name == "yours" else ""
+    captions = tr("yours"), said(against) or tr("expected")
+    for name, rows_of_text in zip(captions, texts):
+        mark = _MARK if name == captions[0] else ""
         rows = []
         for values, row in zip(rows_of_text, same):
             cells = []
             for value, fits in zip(values, row):
-                framed = name == "yours" and not fits
+                framed = name == captions[0] and not fits
                 style = (
                     "padding:.1em .5em;text-align:right;white-space:nowrap;"
                     "font-variant-numeric:tabular-nums;"

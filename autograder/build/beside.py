@@ -15,11 +15,13 @@ from pathlib import Path
 from autograder.course.answers import sealed_answers
 from autograder.course.lessons import Lesson
 from autograder.course.prerequisites import carried_over
+from autograder.course.translation import words_of
 from autograder.diagnose.catalogue import released_mistakes
 from lesson_kit.earlier import EARLIER
 from lesson_kit.known_mistakes import KNOWN_MISTAKES
 from lesson_kit.setting import DATA_FILE
 from lesson_kit.short_answers import ANSWERS
+from lesson_kit.words import WORDS
 
 
 def data_of(lesson: Lesson) -> str:
@@ -27,6 +29,8 @@ def data_of(lesson: Lesson) -> str:
     parts = {ANSWERS: sealed_answers(lesson), KNOWN_MISTAKES: released_mistakes(lesson)}
     if earlier := carried_over(lesson):
         parts[EARLIER] = json.dumps(earlier)
+    if spoken := words_of(lesson):
+        parts[WORDS] = json.dumps(spoken)
     lines = [f"{json.dumps(name)}: {text.strip()}" for name, text in sorted(parts.items())]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 

@@ -31,9 +31,10 @@ from autograder.build.save_cells import SaveCellsAtOnce
 from autograder.build.solved_outputs import WholeRunNeeded, run_graded, take_outputs, what_stopped
 from autograder.build.start_page import write_start_page
 from autograder.build.stubs import ClearSolutionsAndAnswers
-from autograder.course.lessons import CATALOGUE_FILE, Course, Lesson
+from autograder.course.lessons import CATALOGUE_FILE, WORDS_FILE, Course, Lesson
 from autograder.course.release import record_release
 from autograder.course.standalone import write_kit
+from autograder.course.translation import words_of
 from autograder.diagnose.catalogue import catalogue, lock, look_at, not_locked
 from autograder.diagnose.diagnosis import to_json
 from autograder.errors import WrongUse
@@ -51,6 +52,7 @@ NEVER_RELEASED = (
     "misconceptions.py",
     "alternatives.py",
     CATALOGUE_FILE,
+    WORDS_FILE,
 )
 
 
@@ -73,6 +75,8 @@ def write_source(lesson: Lesson, folder: Path, *, kit: bool = True) -> None:
         write_kit(folder)
     evidence = to_json(catalogue(lesson))
     (folder / CATALOGUE_FILE).write_text(evidence, encoding="utf-8")
+    if spoken := words_of(lesson, graded=True):
+        (folder / WORDS_FILE).write_text(spoken, encoding="utf-8")
 
 
 def nbgrader_config(root: Path, db_url: str) -> Config:

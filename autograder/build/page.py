@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import nbformat
@@ -26,7 +26,9 @@ from autograder.build.demonstrations import (
     parted,
 )
 from autograder.course.lessons import Lesson, is_side_condition
+from autograder.course.messages import looked_at
 from autograder.course.source_rules import LessonError
+from autograder.course.translation import text_in, words_of
 from autograder.notebooks import (
     DEMONSTRATION,
     HIDDEN,
@@ -40,8 +42,9 @@ from autograder.notebooks import (
     nbgrader_metadata,
     tags,
 )
-from lesson_kit.course_progress import has_code
+from lesson_kit.course_progress import LESSON, has_code
 from lesson_kit.shown import OPENS
+from lesson_kit.words import N_, speaking, tr, tr_n
 
 #: The first lines of the setup cell, for a notebook that was copied without what it imports.
 NEEDS_THE_KIT = """\
@@ -54,30 +57,29 @@ assert find_spec("lesson_kit"), (
 
 """
 
-_FOLDED_SETUP = "# Setup: Shift+Enter runs it, a click opens it.\n"
+_FOLDED_SETUP = N_("# Setup: Shift+Enter runs it, a click opens it.")
 #: The first lines of a folded check. The import is for a check that runs before the setup cell:
 #: it then says so in a box.
-_FOLDED_CHECK = (
-    "# Check of {name}: Shift+Enter runs it, a click opens it.\nimport lesson_kit.checks\n\n"
-)
-_FOLDED_REPLY = "# Answers your guess: Shift+Enter runs it, a click opens it.\n"
-_FOLDED_CLAIMS = "# What the text says, asserted: Shift+Enter runs it, a click opens it.\n"
-_FOLDED_FIGURE = "# Draws {what}: Shift+Enter runs it, a click opens it.\n"
+_FOLDED_CHECK = N_("# Check of {name}: Shift+Enter runs it, a click opens it.")
+_KIT = "\nimport lesson_kit.checks\n\n"
+_FOLDED_REPLY = N_("# Answers your guess: Shift+Enter runs it, a click opens it.")
+_FOLDED_CLAIMS = N_("# What the text says, asserted: Shift+Enter runs it, a click opens it.")
+_FOLDED_FIGURE = N_("# Draws {what}: Shift+Enter runs it, a click opens it.")
 
 #: The tag of a demonstration that is run first and read later.
 _FOLDED = "folded"
 
 #: Of JupyterLab and Notebook 7: nothing below the heading is shown until it is opened.
 _CLOSED = {"jp-MarkdownHeadingCollapsed": True}
-_AT_THE_END = """\
+_AT_THE_END = N_("""\
 ## Checks that run when your work is graded
 
 There is nothing to do here. Each card lists what these cells check; they are filled in when your
-work is graded."""
-_OWN_CELLS = """\
+work is graded.""")
+_OWN_CELLS = N_("""\
 ## Room for your own cells
 
-Cells that you add here, or anywhere else, are yours: a new release of the course keeps them."""
+Cells that you add here, or anywhere else, are yours: a new release of the course keeps them.""")
 
 #: A quiet frame on light and on dark pages, of the shape of the box below a check.
 _FRAME = (
@@ -103,12 +105,20 @@ class _Exercise:
 
 
 def as_page(lesson: Lesson) -> NotebookNode:
-    """The lesson's source notebook, laid out for students; the lesson's own is not changed."""
+    """The lesson's source notebook, laid out for students in its language; the lesson's own is not
+    changed."""
+    with speaking(words_of(lesson)):
+        return _laid_out(lesson)
+
+
+def _laid_out(lesson: Lesson) -> NotebookNode:
     notebook = nbformat.from_dict(lesson.notebook)
     cells = [_copied(cell) for cell in notebook.cells]
     claims_after_replies(cells)
     exercises = _exercises(cells)
     _take_hints(cells, exercises)
+    if lesson.language:
+        _translate(lesson, notebook, cells, exercises)
     for name in lesson.core:
         if name not in exercises:
             raise LessonError(
@@ -117,14 +127,14 @@ def as_page(lesson: Lesson) -> NotebookNode:
             )
     for name, exercise in exercises.items():
         if lesson.core and name in lesson.exercises and not name.startswith("answer_"):
-            exercise.path = "Core path." if name in lesson.core else "For the curious."
+            exercise.path = tr("Core path.") if name in lesson.core else tr("For the curious.")
     later = [cell for exercise in exercises.values() for cell in exercise.later]
     moved = {id(cell) for cell in later}
     page = [
         part
         for cell in cells
         if id(cell) not in moved and cell.source.strip()
-        for part in _folded(cell, exercises, lesson.folder)
+        for part in _folded(cell, exercises, lesson)
     ]
     drawn = {name: figures_opened(page, name) for name in exercises}
     for number, (name, exercise) in enumerate(exercises.items()):
@@ -132,21 +142,25 @@ def as_page(lesson: Lesson) -> NotebookNode:
         others = {figure for other in list(drawn)[number + 1 :] for figure in drawn[other]}
         exercise.opens = [figure for figure in drawn[name] if figure not in others]
         exercise.draws = [figure for figure in drawn[name] if figure in others]
-        page = list(_with_card(page, exercise, lesson.folder))
+        page = list(_with_card(page, exercise, lesson))
     _say_what_opens(page, exercises)
     page.append(_onward(lesson))
     if later:
         begins, ends = (_id(lesson.folder, what) for what in ("checks when graded", "own cells"))
-        page += [nbformat.v4.new_markdown_cell(_AT_THE_END, metadata=_CLOSED, id=begins), *later]
-        page.append(nbformat.v4.new_markdown_cell(_OWN_CELLS, id=ends))  # closes what is closed
+        page += [
+            nbformat.v4.new_markdown_cell(tr(_AT_THE_END), metadata=_CLOSED, id=begins),
+            *later,
+        ]
+        page.append(nbformat.v4.new_markdown_cell(tr(_OWN_CELLS), id=ends))  # closes what is closed
     notebook.cells = page
     return notebook
 
 
 def _onward(lesson: Lesson) -> NotebookNode:
     title, link = lesson.following or ("", "")
-    text = f"The next lesson: [{title}]({link})." if title else "This was the last lesson."
-    return nbformat.v4.new_markdown_cell(ONWARD + text, id=_id(lesson.folder, "onward"))
+    text = tr("The next lesson: [{title}]({link}).", title=title, link=link)
+    text = text if title else tr("This was the last lesson.")
+    return nbformat.v4.new_markdown_cell(tr(ONWARD) + text, id=_id(lesson.folder, "onward"))
 
 
 def _copied(cell: NotebookNode) -> NotebookNode:
@@ -188,15 +202,33 @@ def _take_hints(cells: list[NotebookNode], exercises: dict[str, _Exercise]) -> N
             cell.source = cell.source[hint.end() :]
 
 
+def _translate(
+    lesson: Lesson,
+    notebook: NotebookNode,
+    cells: list[NotebookNode],
+    exercises: dict[str, _Exercise],
+) -> None:
+    """The text of the page in the lesson's language; code stays as it is."""
+    for exercise in exercises.values():
+        exercise.hint = text_in(lesson, exercise.hint)
+    for cell in cells:
+        if cell.cell_type == "markdown":
+            cell.source = text_in(lesson, cell.source)
+    title, about = text_in(lesson, lesson.title), text_in(lesson, lesson.about)
+    shown = replace(lesson, title=title, about=about)
+    cells[0].source = shown.heading()
+    notebook.metadata[LESSON] = shown.described()
+
+
 def _folded(
-    cell: NotebookNode, exercises: dict[str, _Exercise], folder: str
+    cell: NotebookNode, exercises: dict[str, _Exercise], lesson: Lesson
 ) -> Iterator[NotebookNode]:
     """A cell, folded where its code is not to be read; a demonstration that also draws is two."""
     if SETUP in tags(cell):
-        cell.source = _FOLDED_SETUP + NEEDS_THE_KIT + cell.source
+        cell.source = f"{tr(_FOLDED_SETUP)}\n{NEEDS_THE_KIT}{cell.source}"
         yield _fold(cell)
     elif is_test(cell):
-        cell.source = _FOLDED_CHECK.format(name=_checked(cell, exercises)) + cell.source
+        cell.source = tr(_FOLDED_CHECK, name=_checked(cell, exercises)) + _KIT + cell.source
         yield _fold(cell)
     elif _FOLDED in tags(cell):
         yield _fold(cell)
@@ -204,14 +236,14 @@ def _folded(
         cell.source, replies = answered_apart(cell.source)
         if replies:
             reply = _copied(cell)
-            reply.source = _FOLDED_REPLY + replies
+            reply.source = f"{tr(_FOLDED_REPLY)}\n{replies}"
             if cell.source:
-                reply["id"] = _id(folder, "reply", replies)
-                yield from _folded(cell, exercises, folder)
+                reply["id"] = _id(lesson.folder, "reply", replies)
+                yield from _folded(cell, exercises, lesson)
             yield _fold(reply)
             return
         if only_claims(cell.source):
-            cell.source = _FOLDED_CLAIMS + cell.source
+            cell.source = f"{tr(_FOLDED_CLAIMS)}\n{cell.source}"
             yield _fold(cell)
             return
         teaches, draws, what = parted(cell.source, set(exercises))
@@ -219,9 +251,11 @@ def _folded(
             first = _copied(cell)
             first.source = teaches
             yield first
-            cell["id"] = _id(folder, "drawing", draws)
+            cell["id"] = _id(lesson.folder, "drawing", draws)
         if draws:
-            cell.source = _FOLDED_FIGURE.format(what=what) + draws
+            number = what.removeprefix("Figure ")
+            what = tr("a figure") if number == what else _figures([number])
+            cell.source = f"{tr(_FOLDED_FIGURE, what=what)}\n{draws}"
             _fold(cell)
         yield cell
     else:
@@ -238,7 +272,7 @@ def _fold(cell: NotebookNode) -> NotebookNode:
 
 
 def _with_card(
-    page: list[NotebookNode], exercise: _Exercise, folder: str
+    page: list[NotebookNode], exercise: _Exercise, lesson: Lesson
 ) -> Iterator[NotebookNode]:
     """The page with the card of one exercise: the text from its heading on."""
     place, at = _heading(page, exercise.name)
@@ -248,12 +282,13 @@ def _with_card(
             continue
         before, text = cell.source[:at].rstrip(), cell.source[at:]
         heading = text.partition("\n")[0] if text.startswith("#") else ""
-        says = _card(exercise, text.removeprefix(heading).strip())
+        says = _card(lesson, exercise, text.removeprefix(heading).strip())
         card = "\n\n".join(part for part in (heading, _FRAME, *says, "</div>") if part)
         if before:
             cell.source = before
             yield cell
-            yield nbformat.v4.new_markdown_cell(card, id=_id(folder, "card", exercise.name))
+            key = _id(lesson.folder, "card", exercise.name)
+            yield nbformat.v4.new_markdown_cell(card, id=key)
         else:
             cell.source = card
             yield cell
@@ -274,16 +309,17 @@ def _heading(page: list[NotebookNode], name: str) -> tuple[int, int]:
     return above, headings[-1] if headings else 0
 
 
-def _card(exercise: _Exercise, body: str) -> Iterator[str]:
+def _card(lesson: Lesson, exercise: _Exercise, body: str) -> Iterator[str]:
     yield _worth(exercise)
     yield body
     yield exercise.hint
     if exercise.later:
         points = sum(map(_points, exercise.later))
-        more = _counted(len(exercise.later), "more check")
+        more = tr_n("{n} more check", "{n} more checks", len(exercise.later))
+        when = tr("When graded: {checks}, {points}", checks=more, points=_counted(points))
         yield (
-            f"<details><summary>When graded: {more}, {_counted(points, 'point')}</summary>\n\n"
-            + "\n".join(f"- {_what(cell)}" for cell in exercise.later)
+            f"<details><summary>{when}</summary>\n\n"
+            + "\n".join(f"- {_what(lesson, cell)}" for cell in exercise.later)
             + "\n\n</details>"
         )
 
@@ -291,15 +327,17 @@ def _card(exercise: _Exercise, body: str) -> Iterator[str]:
 def _worth(exercise: _Exercise) -> str:
     """Points, and what a right answer opens or is needed for, on one line."""
     if exercise.written:
-        return f"**{_counted(exercise.written, 'point')}**, given by a person who reads it."
+        points = _counted(exercise.written)
+        return tr("**{points}**, given by a person who reads it.", points=points)
     now, then = (sum(map(_points, cells)) for cells in (exercise.checks, exercise.later))
-    text = f"**{_counted(now + then, 'point')}.** {exercise.path}".rstrip()
+    text = f"**{_counted(now + then)}.** {exercise.path}".rstrip()
     if now and then:
-        text += f" {now:g} in the check below, {then:g} when your work is graded."
+        both = {"now": f"{now:g}", "later": f"{then:g}"}
+        text += tr(" {now} in the check below, {later} when your work is graded.", **both)
     if exercise.opens:
-        text += f" A right answer opens {_figures(exercise.opens)}."
+        text += tr(" A right answer opens {figures}.", figures=_figures(exercise.opens))
     if exercise.draws:
-        text += f" {_figures(exercise.draws)} will be drawn with it."
+        text += tr(" {figures} will be drawn with it.", figures=_figures(exercise.draws))
     return text
 
 
@@ -309,27 +347,21 @@ def _say_what_opens(page: list[NotebookNode], exercises: dict[str, _Exercise]) -
         name = grade_id(cell).removeprefix("test_")
         if is_test(cell) and name in exercises and exercises[name].opens:
             first, rest = cell.source.split("\n", 1)
-            opens = OPENS.format(_figures(exercises[name].opens))
+            opens = tr(OPENS, figures=_figures(exercises[name].opens))
             cell.source = f"{first}\n{opens}\n{rest}"
 
 
-def _what(cell: NotebookNode) -> str:
-    """What a hidden check looks at: its comment, without the name of its exercise."""
-    lines = [line.lstrip("# ") for line in HIDDEN.sub("", cell.source).strip().splitlines()]
-    said = " ".join(line for line in lines if not line.startswith("SIDE CONDITION"))
-    said = re.sub(r"^Hidden checks of [^:]*: ", "", said)
-    said = re.sub(r"\s*They run when your work is graded\.?\s*$", "", said).rstrip(". ")
-    side = ", once another check passes" if is_side_condition(cell.source) else ""
-    return f"{said} ({_counted(_points(cell), 'point')}{side})"
+def _what(lesson: Lesson, cell: NotebookNode) -> str:
+    """What a hidden check looks at, and what it is worth."""
+    side = tr(", once another check passes") if is_side_condition(cell.source) else ""
+    return f"{text_in(lesson, looked_at(cell.source))} ({_counted(_points(cell))}{side})"
 
 
-def _counted(number: float, what: str) -> str:
-    return f"{number:g} {what}{'' if number == 1 else 's'}"
+def _counted(points: float) -> str:
+    return tr_n("{n} point", "{n} points", points)
 
 
 def _figures(numbers: list[str]) -> str:
-    return f"Figure{'s' * (len(numbers) > 1)} {_listed(numbers)}"
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    if len(numbers) == 1:
+        return tr("Figure {number}", number=numbers[0])
+    return tr("Figures {some} and {last}", some=", ".join(numbers[:-1]), last=numbers[-1])

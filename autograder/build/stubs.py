@@ -9,6 +9,7 @@ from nbformat import NotebookNode
 from nbgrader.preprocessors import ClearSolutions
 
 from autograder.notebooks import GUESS, ONWARD, SETUP, TO_START, grade_id, tags
+from lesson_kit.words import tr
 
 #: Jupyter's tag of a cell whose exception does not end Run All.
 GOES_ON = "raises-exception"
@@ -31,8 +32,8 @@ class ClearSolutionsAndAnswers(ClearSolutions):  # type: ignore[misc]
         """One cell, as students get it."""
         if GUESS in tags(cell):
             cell.source = _GUESSED.sub(_not_yet, cell.source)
-        if cell.cell_type == "markdown" and cell.source.startswith(ONWARD):
-            cell.source += TO_START
+        if cell.cell_type == "markdown" and cell.source.startswith(tr(ONWARD)):
+            cell.source += tr(TO_START)
         if cell.cell_type == "code" and SETUP not in tags(cell):
             cell.metadata["tags"] = [*tags(cell), GOES_ON]
         done: tuple[NotebookNode, dict[str, Any]]

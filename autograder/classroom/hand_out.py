@@ -8,9 +8,11 @@ from autograder.build.build import generate_release, nbgrader_config
 from autograder.classroom.folder import WHEN_GRADED, ClassFolder
 from autograder.classroom.held_back import lies_in
 from autograder.classroom.new_gradebook import begin_gradebook
+from autograder.course.bundle import spoken_in
 from autograder.course.choices_alone import choices_alone
 from autograder.files import write_whole
 from lesson_kit.setting import DATA_FILE
+from lesson_kit.words import speaking
 
 
 def renew_gradebook(folder: ClassFolder) -> bool:
@@ -41,7 +43,8 @@ def release(folder: ClassFolder, assignment: str) -> None:
     config = nbgrader_config(folder.root, folder.db_url)
     config.CourseDirectory.release_directory = place.parent.name
     config.CheckCellMetadata.enabled = False  # slow; the build has asked the same of these cells
-    generate_release(config, assignment)
+    with speaking(spoken_in(folder.root / "source" / assignment)):
+        generate_release(config, assignment)
     data = place / DATA_FILE
     if when == WHEN_GRADED and data.exists():
         alone = choices_alone(data.read_text(encoding="utf-8"))

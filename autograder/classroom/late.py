@@ -15,6 +15,7 @@ from dateutil.tz import gettz
 
 from autograder.errors import WrongUse
 from autograder.files import write_whole
+from lesson_kit.words import tr
 
 TIMESTAMP = "timestamp.txt"
 MINUTES_A_DAY = 24 * 60
@@ -197,7 +198,7 @@ class Standing:
 
 def how_late(minutes: float) -> str:
     """Minutes in words."""
-    return "in time" if minutes <= 0 else f"{duration(minutes)} late"
+    return tr("in time") if minutes <= 0 else tr("{time} late", time=duration(minutes))
 
 
 def in_minutes(time: timedelta) -> int:
@@ -212,4 +213,4 @@ def duration(minutes: float) -> str:
     parts = [
         f"{number} {unit}" for number, unit in ((days, "d"), (hours, "h"), (left, "min")) if number
     ]
-    return " ".join(parts or ["less than a minute"])
+    return " ".join(parts or [tr("less than a minute")])

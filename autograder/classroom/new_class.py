@@ -21,6 +21,7 @@ from autograder.classroom.late import TO_BEGIN_WITH, LatePolicy
 from autograder.classroom.new_gradebook import begin_gradebook
 from autograder.classroom.roster import Roster
 from autograder.course.lessons import Course
+from autograder.course.translation import ENGLISH, course_in
 from autograder.files import holds_something, write_whole
 from autograder.grade.limits import Limits
 from autograder.processes import processes
@@ -100,6 +101,10 @@ title = {title!r}
 # The random inputs of the tests come from this seed and the notebook that is graded.
 seed = {seed}
 
+# What students read, "en" or "de". What is in source/ and release/ was made in it; a lesson that
+# has no translation keeps its English text. Changed here, it counts for lessons that come later.
+language = "{language}"
+
 # Where the class is. Its days begin at midnight there, also when the clocks change, and times in a
 # zip that says no zone are of that place.
 # time_zone = "Europe/Berlin"
@@ -174,6 +179,8 @@ def new_class(
     say: Callable[[str], None] = print,
     roster: Roster | None = None,
     short_answers: str = AT_ONCE,
+    *,
+    language: str = ENGLISH,
 ) -> ClassFolder:
     """Make a class folder with all lessons of a course released.
 
@@ -183,6 +190,7 @@ def new_class(
         say: is told what is being done.
         short_answers: when students learn whether one is right, ``at_once`` or ``when_graded``.
         roster: who is in the class; only a heading is written otherwise.
+        language: of its boxes and pages, and of the lessons that are translated.
 
     Raises:
         ClassError: the folder holds something already; nothing is touched.
@@ -192,6 +200,7 @@ def new_class(
         raise ClassError(f"{root} exists and is not empty; choose a new folder for the class")
     if not course.lessons:
         raise ClassError(f"{course.title} has no lesson that is finished; remove a draft = true")
+    course = _in_language(course, language, say)
     (root / "source").mkdir(parents=True)
     (root / "submitted").mkdir()
     (root / "nbgrader_config.py").write_text(
@@ -203,6 +212,7 @@ def new_class(
         title=course.title,
         seed=secrets.randbelow(2**31),
         short_answers=short_answers,
+        language=language,
         limits=_as_toml(Limits()),
         late=_as_toml(TO_BEGIN_WITH),
         due="\n".join(_due(name, course.terms.due) for name in names),
@@ -237,7 +247,7 @@ def add_lessons(course: Course, there: ClassFolder, say: Callable[[str], None] =
             f"{there.root} has {', '.join(twice)} already; name others with --lesson. What was "
             "mended in a lesson, `autograder grade --mended` takes"
         )
-    _release_all(course, there, say)
+    _release_all(_in_language(course, there.language, say), there, say)
 
 
 def _release_all(course: Course, made: ClassFolder, say: Callable[[str], None]) -> None:
@@ -253,6 +263,13 @@ def _release_all(course: Course, made: ClassFolder, say: Callable[[str], None]) 
         for name, lesson in zip(names, lessons):
             lesson.result()
             say(f"{name}: released")
+
+
+def _in_language(course: Course, language: str, say: Callable[[str], None]) -> Course:
+    spoken, english = course_in(course, language)
+    if english:
+        say(f"in English, with boxes in {language!r}: {', '.join(english)}")
+    return spoken
 
 
 _making: tuple[Course, ClassFolder]

@@ -16,6 +16,7 @@ from autograder.classroom.final_grade import FinalGrade
 from autograder.classroom.groups import GROUPS_CSV, Groups
 from autograder.classroom.late import LatePolicy, due_dates, time_zone
 from autograder.classroom.roster import Roster
+from autograder.course.translation import ENGLISH, ask_for_language
 from autograder.errors import WrongUse
 from autograder.grade.cluster import Certificates
 from autograder.grade.limits import Limits
@@ -24,6 +25,7 @@ from autograder.grade.limits import Limits
 _SETTINGS = (
     "title",
     "seed",
+    "language",
     "db_url",
     "time_zone",
     "short_answers",
@@ -87,7 +89,7 @@ class ClassSettings:
         for assignment in self.assignments:
             self.limits(assignment)
         _ = self.seed, self.short_answers, self.hold_back, self.due, self.late_policy, self.roster
-        _ = self.assistants, self.requests, self.final_grade, self.cluster
+        _ = self.language, self.assistants, self.requests, self.final_grade, self.cluster
         _ = self.extensions, self.collect_pattern, self.export_columns, self.groups
 
     def _refuse_others(self, where: str, table: object, known: Iterable[str]) -> None:
@@ -114,6 +116,16 @@ class ClassSettings:
         if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
             raise ClassError(f"{self.root / 'class.toml'}: seed should be a whole number from 0")
         return seed
+
+    @property
+    def language(self) -> str:
+        """What lessons are made in when they come into the class, and their pages then.
+
+        Raises:
+            WrongUse: there is no such language; the message says which there are.
+        """
+        wanted = self._settings.get("language", ENGLISH)
+        return ask_for_language(wanted, f"{self.root / 'class.toml'}: language")
 
     @property
     def short_answers(self) -> str:

@@ -65,6 +65,11 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="only this lesson, as 03 or its folder; once for each; all of them when not given",
 )
+@click.option(
+    "--language",
+    default="en",
+    help="what students read: en, or de where a lesson is translated; class.toml keeps it",
+)
 @click.option("--add", is_flag=True, help="put them into the class that DIR is already")
 @click.option("--core", is_flag=True, help="only the lessons of the core path; see course.toml")
 def new_class(
@@ -75,6 +80,7 @@ def new_class(
     column: tuple[str, ...],
     short_answers: str,
     lesson: tuple[str, ...],
+    language: str,
     add: bool,
     core: bool,
 ) -> int:
@@ -86,7 +92,9 @@ def new_class(
     """
     from autograder.course.reading import lessons_read
     from autograder.course.source_rules import LessonError
+    from autograder.course.translation import ask_for_language
 
+    ask_for_language(language, "--language")
     if add:
         refuse_options("--add", {"--roster": roster, "--column": column})
         if not lesson:
@@ -110,7 +118,9 @@ def new_class(
         making.add_lessons(taught, there)
         say_released(there, to=sys.stdout)
         return 0
-    made = making.new_class(taught, folder, roster=members, short_answers=short_answers)
+    made = making.new_class(
+        taught, folder, roster=members, short_answers=short_answers, language=language
+    )
     print(f"The class is at {made.root}.")
     print(f"Hand out {made.root}/release/, collect into {made.root}/submitted/STUDENT/ASSIGNMENT/")
     print("with `autograder collect` or by hand,")

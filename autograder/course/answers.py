@@ -6,6 +6,7 @@ import json
 
 from autograder.course.implementations import choices
 from autograder.course.lessons import Lesson
+from autograder.course.translation import sealed_words
 from lesson_kit.short_answers import seal_reply
 
 
@@ -19,7 +20,8 @@ def sealed_answers(lesson: Lesson) -> str:
         replies = entry["replies"]
         assert isinstance(shown, list) and isinstance(replies, dict)
         shown.append(choice.value)
-        fingerprint, sealed = seal_reply(choice.exercise, choice.value, choice.right, choice.reason)
+        reason = sealed_words(lesson, choice.reason)
+        fingerprint, sealed = seal_reply(choice.exercise, choice.value, choice.right, reason)
         replies[fingerprint] = sealed
     for entry in entries.values():
         assert isinstance(entry["choices"], list) and isinstance(entry["replies"], dict)

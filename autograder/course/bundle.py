@@ -18,7 +18,12 @@ from nbformat import NotebookNode
 
 from autograder.course.choices_alone import ANSWERS, KNOWN_MISTAKES, choices_alone
 from autograder.course.former import Former
-from autograder.course.lessons import CATALOGUE_FILE, builds_on, is_side_condition
+from autograder.course.lessons import (
+    CATALOGUE_FILE,
+    WORDS_FILE,
+    builds_on,
+    is_side_condition,
+)
 from autograder.errors import WrongUse
 from autograder.notebooks import (
     DEMONSTRATION,
@@ -37,6 +42,10 @@ from autograder.notebooks import (
 from lesson_kit import notebook_reading as reading
 from lesson_kit.earlier import EARLIER
 from lesson_kit.setting import DATA_FILE
+from lesson_kit.words import speaking, tr
+
+#: Files of a source folder that no box has as they are.
+NOT_BESIDE = (CATALOGUE_FILE, DATA_FILE, WORDS_FILE)
 
 
 class BundleError(WrongUse):
@@ -110,6 +119,9 @@ class Bundle:
     answers: str = "{}"
     #: What this class handed out before the lesson was mended.
     earlier: tuple[Former, ...] = ()
+    #: What students are told is in this language, see :func:`lesson_kit.words.speaking`; never in
+    #: a box, which has the words of the notebook.
+    words: str = ""
 
     @classmethod
     def load(cls, folder: Path) -> Bundle:
@@ -164,6 +176,7 @@ class Bundle:
             companions=companions,
             answers=answers,
             catalogue=_read(folder / CATALOGUE_FILE),
+            words=spoken_in(folder),
         )
         if not bundle.tests:
             raise BundleError(f"{notebooks[0]} holds no test cells, so there is nothing to grade")
@@ -213,14 +226,16 @@ class Bundle:
         """Digests of all cells that were handed out and that students do not fill."""
         cells = [(cell.source, cell.cell_type == "code") for cell in self.notebook.cells]
         cells += [(text, False) for former in self.earlier for text in former.texts]
-        cells += [(text + TO_START, False) for text, _ in cells if text.startswith(ONWARD)]
+        with speaking(self.words):
+            onward, to_start = tr(ONWARD), tr(TO_START)
+        cells += [(text + to_start, False) for text, _ in cells if text.startswith(onward)]
         return self.never_run | {reading.digest(text, code) for text, code in cells}
 
     @cached_property
     def digest(self) -> str:
         """Changes with anything that can change a verdict."""
         parts = [self.assignment.encode(), nbformat.writes(self.notebook).encode(), self.catalogue]
-        parts.append(self.answers.encode())
+        parts += [self.answers.encode(), *([self.words.encode()] if self.words else [])]
         for former in self.earlier:
             parts += [text.encode() for pair in sorted(former.tests.items()) for text in pair]
             parts += sorted(text.encode() for text in former.demonstrations | former.texts)
@@ -242,6 +257,12 @@ def _by_exercise(tests: Iterable[TestCell]) -> tuple[TestCell, ...]:
     listed = list(tests)
     exercises = list(dict.fromkeys(test.exercise for test in listed))
     return tuple(sorted(listed, key=lambda test: exercises.index(test.exercise)))
+
+
+def spoken_in(folder: Path) -> str:
+    """The language of an assignment's source folder, for :func:`lesson_kit.words.speaking`."""
+    path = folder / WORDS_FILE
+    return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
 def _read(path: Path) -> bytes:
@@ -282,4 +303,4 @@ def _travels(path: Path) -> bool:
     """Whether a file of a source folder goes into the box beside the notebook as it is. The modules
     that cells import are the grader's own there, and so are the lesson's data."""
     kit = path.parts[0] in ("lesson_kit", "lesson")
-    return path.suffix != ".ipynb" and not kit and path.name not in (CATALOGUE_FILE, DATA_FILE)
+    return path.suffix != ".ipynb" and not kit and path.name not in NOT_BESIDE

@@ -36,6 +36,7 @@ from autograder.notebooks import (
     is_test,
 )
 from lesson_kit.course_progress import LESSON
+from lesson_kit.words import tr
 
 #: Stands in a test cell whose points count only once a test of the exercise passes that has no
 #: such line: what holds for a function that does nothing is worth nothing by itself.
@@ -44,6 +45,8 @@ SIDE_CONDITION = re.compile(r"^### SIDE CONDITION\b", re.M)
 #: What a class's source folder holds for the grader alone: the evidence of known mistakes. nbgrader
 #: leaves files of this name out of a release wherever they lie, so no other file may have it.
 CATALOGUE_FILE = "catalogue.json"
+#: And beside it, of a lesson in another language than English, the words that grading says.
+WORDS_FILE = "words.txt"
 
 
 def is_side_condition(source: str) -> bool:
@@ -91,6 +94,8 @@ class Lesson:
     #: The exercises on the core path; none: the lesson is not on it.
     core: tuple[str, ...] = ()
     core_minutes: int = 0
+    #: Of its page and boxes, where that is not English; see :mod:`autograder.course.translation`.
+    language: str = ""
 
     def __getstate__(self) -> dict[str, object]:
         """For another process: a copy, since what is read later may be added meanwhile."""
@@ -122,16 +127,18 @@ class Lesson:
         check_regions(self.source_path, text)
         parsed = jupytext.reads(text, fmt="py:percent")
         cells = [_clean(self.source_path, cell) for cell in parsed.cells]
-        heading = nbformat.v4.new_markdown_cell(self._heading())
+        heading = nbformat.v4.new_markdown_cell(self.heading())
         notebook = nbformat.v4.new_notebook(cells=[heading, *cells])
-        notebook.metadata = nbformat.from_dict({**KERNEL, LESSON: self._described()})
+        notebook.metadata = nbformat.from_dict({**KERNEL, LESSON: self.described()})
         _give_ids(self.folder, notebook)
         check_cells(self.source_path, text, notebook)
         return notebook
 
-    def _described(self) -> NotebookNode:
+    def described(self) -> NotebookNode:
         """The lesson in the notebook's metadata, for the table on the start page."""
-        needs = ", ".join(f"lesson {int(folder.split('-')[0])}" for folder in self.needs)
+        needs = ", ".join(
+            tr("lesson {number}", number=int(folder.split("-")[0])) for folder in self.needs
+        )
         return NotebookNode(
             number=self.number,
             title=self.title,
@@ -141,9 +148,15 @@ class Lesson:
             **({"core_minutes": self.core_minutes} if self.core else {}),
         )
 
-    def _heading(self) -> str:
-        core = f", {self.core_minutes} of them on the core path" if self.core else ""
-        time = f"About {self.minutes} minutes{core}. Needs: {self._described().needs}."
+    def heading(self) -> str:
+        """The first cell of the page, as Markdown."""
+        core = tr(", {number} of them on the core path", number=self.core_minutes)
+        time = tr(
+            "About {minutes} minutes{on_core_path}. Needs: {needs}.",
+            minutes=self.minutes,
+            on_core_path=core if self.core else "",
+            needs=self.described().needs,
+        )
         return f"# {self.number}. {self.title}\n\n{self.about}\n\n*{time}*"
 
     @cached_property

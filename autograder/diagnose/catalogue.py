@@ -19,6 +19,7 @@ from autograder.course.dependencies import Dependencies
 from autograder.course.implementations import Implementation, misconceptions
 from autograder.course.lessons import Lesson
 from autograder.course.libraries import lacking, setup_of
+from autograder.course.translation import sealed_words
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, Mistake
 from autograder.diagnose.lock import LOCK_FILE, Lock, OfExercise
 from autograder.diagnose.matrix import Matrix, Outcome, digest, makers
@@ -64,7 +65,8 @@ def mistakes(matrix: Matrix, exercise: str, seed: int) -> list[Mistake]:
 
 def _mistake(lesson: Lesson, entry: Implementation, its: Seen) -> Mistake:
     said = claims(entry.sentence, entry.source, lesson.exercises[entry.exercise])
-    return Mistake(entry.exercise, entry.name, entry.sentence, its, said)
+    sentence = sealed_words(lesson, entry.sentence)
+    return Mistake(entry.exercise, entry.name, sentence, its, said)
 
 
 def seen(outcomes: Mapping[str, Outcome]) -> dict[str, tuple[Evidence, ...]]:
@@ -182,7 +184,8 @@ def released_mistakes(lesson: Lesson) -> str:
                 for test, pieces in known.at_home[mistake.name].items()
                 if pieces
             }
-            entry: dict[str, Any] = {"sentence": mistake.sentence, "seen": seen_by}
+            sentence = sealed_words(lesson, mistake.sentence)
+            entry: dict[str, Any] = {"sentence": sentence, "seen": seen_by}
             if said := claims(mistake.sentence, mistake.source, right):
                 entry["claims"] = said
             tree.setdefault(exercise, []).append(entry)

@@ -66,6 +66,7 @@ MAKE_VALUES = (
     "lesson_kit.setting",
     "lesson_kit.short_answers",
     "lesson_kit.tensors",
+    "lesson_kit.words",
 )
 
 

@@ -15,6 +15,7 @@ from autograder.grade.reader import repaired, words_of
 from autograder.grade.result import FAILED, PARTIAL, PASSED, TestResult
 from autograder.grade.tester import Tester, TestRun
 from lesson_kit.evidence import Evidence
+from lesson_kit.words import said
 
 #: Seconds that looking for the nearest repair may take: of one exercise, of all, of one try.
 REPAIRS_OF_AN_EXERCISE = 2.0
@@ -76,7 +77,7 @@ def with_places_to_look_at(
         seconds = min(REPAIRS_OF_AN_EXERCISE, end - time.monotonic())
         told = ""
         with _counted(exercise, notebook):
-            told = _repaired(tests, tester, notebook, seed, seconds)
+            told = said(_repaired(tests, tester, notebook, seed, seconds))
         if told:
             better |= {result.grade_id: replace(result, sentence=told) for result in failed}
     return list(better.values())

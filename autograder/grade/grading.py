@@ -41,6 +41,7 @@ from autograder.grade.submission import (
 from autograder.grade.tester import Tester, TestRun
 from autograder.grade.written import is_stub
 from lesson_kit.failures import NOT_YET_COUNTED, lone_side_conditions
+from lesson_kit.words import N_, speaking, tr
 
 
 def grade(
@@ -96,11 +97,13 @@ def grade(
     checked = where_checked(submission, cells, bundle)
     notebook = NotebookInBox(bundle, cells, limits, make_box, checked)
     try:
-        results = with_known_mistakes(_run_tests(tester, notebook, seed), tester, notebook)
-        results = _follow_through(results, tester, notebook, seed)
-        results = with_places_to_look_at(results, tester, notebook, seed)
-        results = _without_lone_side_conditions(results, bundle)
-        results = _with_reasons(results, notebook)
+        with speaking(bundle.words):
+            results = with_known_mistakes(_run_tests(tester, notebook, seed), tester, notebook)
+            results = _follow_through(results, tester, notebook, seed)
+            results = with_places_to_look_at(results, tester, notebook, seed)
+            results = _without_lone_side_conditions(results, bundle)
+            results = _with_reasons(results, notebook)
+            out_of_time = _out_of_time(results, notebook)
     finally:
         notebook.lost()
     return replace(
@@ -112,7 +115,7 @@ def grade(
         cells=tuple(submission.cells),
         seconds=time.monotonic() - started,
         gave_up=notebook.gave_up,
-        out_of_time=_out_of_time(results, notebook),
+        out_of_time=out_of_time,
     )
 
 
@@ -122,7 +125,7 @@ def _not_named(notebook: NotebookInBox) -> list[Flag]:
 
 def _out_of_time(results: list[TestResult], notebook: NotebookInBox) -> bool:
     late = any(result.outcome == TIMEOUT for result in results)
-    return late or any(run.error.startswith(NOT_FINISHED) for run in notebook.runs.values())
+    return late or any(run.error.startswith(tr(NOT_FINISHED)) for run in notebook.runs.values())
 
 
 def _all_lost(nothing: Result, problem: Missing | Unreadable, bundle: Bundle) -> Result:
@@ -193,9 +196,9 @@ def _run_test(test: TestCell, tester: Tester, notebook: NotebookInBox, seed: int
     again = _run_once(test, tester, notebook, seed)
     better = again.result
     if better.points > result.points:
-        why = "As your notebook ends this passes; where its check stands it does not."
+        why = tr("As your notebook ends this passes; where its check stands it does not.")
         if better.outcome != PASSED:
-            why = "As your notebook ends more of this passes than where its check stands."
+            why = tr("As your notebook ends more of this passes than where its check stands.")
         return again._replace(result=replace(better, message=f"{why}\n{better.message}".strip()))
     notebook.at_the_end.discard(test.exercise)
     return run
@@ -206,8 +209,8 @@ def _run_once(test: TestCell, tester: Tester, notebook: NotebookInBox, seed: int
         box = notebook.place(test.exercise)
     except OutOfTime:
         total = notebook.limits.notebook
-        message = f"The notebook as a whole used up its {total:g} seconds before this check."
-        return TestRun(_lost(test, TIMEOUT, message), None)
+        used_up = N_("The notebook as a whole used up its {seconds} seconds before this check.")
+        return TestRun(_lost(test, TIMEOUT, tr(used_up, seconds=f"{total:g}")), None)
     run = tester.run(test, box, seed, notebook.telling, notebook.patience(test.exercise))
     notebook.gave_up |= box.patience.gave_up
     if run.result.outcome == TIMEOUT:
@@ -245,9 +248,13 @@ def _follow_through(
             again = _run_once(test, tester, notebook, seed).result
             if again.points > better[test.grade_id].points:
                 # No values here: this run held the course's solution of another exercise.
-                passes = "Passes" if again.outcome == PASSED else "Passes in part"
-                names = " and ".join(replaced)
-                message = f"{passes} with the course's own {names}; with yours it does not."
+                if again.outcome == PASSED:
+                    passes = N_("Passes with the course's own {names}; with yours it does not.")
+                else:
+                    passes = N_(
+                        "Passes in part with the course's own {names}; with yours it does not."
+                    )
+                message = tr(passes, names=tr(" and ").join(replaced))
                 better[test.grade_id] = replace(again, message=message)
     return [better[result.grade_id] for result in results]
 
@@ -275,7 +282,7 @@ def _without_lone_side_conditions(results: list[TestResult], bundle: Bundle) -> 
 
 
 def _not_counted(result: TestResult) -> TestResult:
-    waits = NOT_YET_COUNTED.format(f"`{result.exercise}`")
+    waits = tr(NOT_YET_COUNTED).format(f"`{result.exercise}`")
     instead = {
         line_of_part("✓", name, points, points): f"{line_of_part('○', name, 0, points)}. {waits}"
         for name, points in result.passed_parts
@@ -296,7 +303,8 @@ def _with_reason(result: TestResult, notebook: NotebookInBox) -> TestResult:
         if run.grade_id == result.exercise and run.error:
             if run.grade_id in notebook.unwritten:
                 return replace(result, outcome=NOT_ATTEMPTED)
-            return replace(result, message=f"{result.message} Its cell stopped: {run.error}")
+            stopped = tr("Its cell stopped: {error}", error=run.error)
+            return replace(result, message=f"{result.message} {stopped}")
     return result
 
 

@@ -19,12 +19,13 @@ from autograder.grade.result import CellRun
 from autograder.grade.submission import Submission
 from autograder.grade.telling import Telling
 from autograder.text import plain_line
+from lesson_kit.words import N_, tr
 
 #: What an answer raises that is not written yet.
 STUB_ERROR = "NotImplementedError"
 
 #: How it begins what is said of a cell that took too long.
-NOT_FINISHED = "The cell did not finish within"
+NOT_FINISHED = N_("The cell did not finish within")
 
 #: Seconds for a further test of an exercise of which one has taken too long.
 AFTER_A_TIME_OUT = 2.0
@@ -141,11 +142,9 @@ class NotebookInBox:
                 self.poisoned.add(number)
                 self.gave_up |= box.patience.gave_up
                 self.overdue |= isinstance(failure, BoxTimeout)
-                why = (
-                    f"{NOT_FINISHED} {seconds:.0f} seconds."
-                    if isinstance(failure, BoxTimeout)
-                    else f"The cell ended its process: {failure}."
-                )
+                why = tr("The cell ended its process: {why}.", why=failure)
+                if isinstance(failure, BoxTimeout):
+                    why = f"{tr(NOT_FINISHED)} {tr('{n} seconds.', n=f'{seconds:.0f}')}"
                 self.runs[number] = CellRun(cell.source, cell.grade_id, "", why)
                 raise
             if reply.changed and number not in self.runs:

@@ -14,6 +14,7 @@ from typing import Any
 from autograder.box.box import Box, BoxDied, BoxError, Reply
 from autograder.box.decoding import Foreign
 from lesson_kit.failures import CheckFailed
+from lesson_kit.words import N_, tr
 
 
 class NameMissing(BaseException):
@@ -59,7 +60,8 @@ class RemoteNames:
         """
         value = _result(name, self._box.get(name, self._left()))
         if isinstance(value, Foreign):
-            raise CheckFailed(f"{name} is a {value.type_name}, which is none of the choices.")
+            none = N_("{name} is a {kind}, which is none of the choices.")
+            raise CheckFailed(tr(none, name=name, kind=value.type_name))
         return value
 
     def probe(self, function: FunctionType) -> Callable[..., Any]:
@@ -75,7 +77,7 @@ class RemoteNames:
 
 def _result(name: str, reply: Reply) -> Any:
     if reply.missing:
-        raise NameMissing(f"{name} is not defined in your notebook.")
+        raise NameMissing(tr("{name} is not defined in your notebook.", name=name))
     if reply.error is not None:
         raise _as_exception(reply.error)
     return reply.value

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from autograder.grade.cells import Cell
 from autograder.grade.flags import Flag
 from lesson_kit.answer_text import as_known
+from lesson_kit.words import tr
 
 #: Statuses of a submission, as grades.json names them.
 GRADED, UNREADABLE, NO_NOTEBOOK, OUR_FAULT = "graded", "unreadable", "missing", "failed"
@@ -55,7 +56,8 @@ class TestResult:
 
 def line_of_part(mark: str, name: str, points: float, most: float) -> str:
     """What a message says of a named check: whether it passed, and its points."""
-    return f"{mark} {name}: {points:g} of {most:g}"
+    both = {"points": f"{points:g}", "most": f"{most:g}"}
+    return f"{mark} {name}: " + tr("{points} of {most}", **both)
 
 
 @dataclass(frozen=True)

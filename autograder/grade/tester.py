@@ -44,6 +44,11 @@ from lesson_kit.evidence import Evidence, evidence_of
 from lesson_kit.exceptions import REFUSED, meaning, unwritten
 from lesson_kit.failures import CheckFailed, ChecksFailed, Part
 from lesson_kit.setting import as_grader, in_haste
+from lesson_kit.words import N_, said, tr
+
+_ASLEEP = N_(
+    "Your code did not finish within {seconds} seconds of work: it slept for {times} times as long."
+)
 
 
 class TestRun(NamedTuple):
@@ -170,9 +175,10 @@ class Tester:
             with allowance(), as_grader(seed, self.bundle.answers):
                 return self._run_cell(test, box, seed)
         except (Spent, MemoryError):
-            message = (
-                f"What {test.exercise} returned takes too long or too much memory to look at. Does "
-                "it return what the card says, and no more?"
+            message = tr(
+                "What {exercise} returned takes too long or too much memory to look at. Does it "
+                "return what the card says, and no more?",
+                exercise=test.exercise,
             )
             result = TestResult(test.grade_id, test.exercise, 0.0, test.points, FAILED, message)
             return TestRun(result, None)
@@ -188,14 +194,14 @@ class Tester:
             outcome, message = MISSING, str(missing)
         except BoxTimeout:
             outcome = TIMEOUT
-            message = f"Your code did not finish within {self.seconds:g} seconds."
+            message = tr("Your code did not finish within {seconds} seconds.", **self._limit)
             if box.patience.gave_up:
-                message = f"{message[:-1]} of work: it slept for {ASLEEP:g} times as long."
+                message = tr(_ASLEEP, **self._limit, times=f"{ASLEEP:g}")
             parts = checks.parts()
         except BoxDied as died:
-            outcome, message = CRASHED, "Your code ended its process."
+            outcome, message = CRASHED, tr("Your code ended its process.")
             if not test.hidden:
-                message = f"Your code ended its process: {died}."
+                message = tr("Your code ended its process: {why}.", why=died)
             parts = checks.parts()
         except ChecksFailed as failed:
             outcome, parts = FAILED, failed.parts
@@ -228,23 +234,29 @@ class Tester:
         seen = None if outcome in (TIMEOUT, CRASHED) else evidence
         return TestRun(result, seen, setting.now.drawn)
 
+    @property
+    def _limit(self) -> dict[str, str]:
+        return {"seconds": f"{self.seconds:g}"}
+
     def _explain(self, error: Exception, test: TestCell) -> tuple[str, str]:
         remote: BoxError | None = getattr(error, "box_error", None)
+        whose = {"exercise": test.exercise}
         if unwritten(error):
-            unfinished = f"{test.exercise} still raises NotImplementedError."
-            return NOT_ATTEMPTED, unfinished if remote else str(error)
+            unfinished = N_("{exercise} still raises NotImplementedError.")
+            return NOT_ATTEMPTED, tr(unfinished, **whose) if remote else str(error)
         if remote and test.hidden:
             return FAILED, self._explain_hidden(remote)
         kind = remote.types[0] if remote else type(error).__name__
         text = "" if test.hidden else f" ({str(error)[:500]})"
         if remote:
-            text += f" {remote.place}" if remote.place else ""
-            means = REFUSED if remote.by_hand else remote.means
+            text += f" {said(remote.place)}" if remote.place else ""
+            means = said(REFUSED if remote.by_hand else remote.means)
             return FAILED, _ended(f"{_who(remote)} {kind}{text}" + (f". {means}" if means else ""))
-        return FAILED, (
-            f"The check could not go on with what {test.exercise} gave: {kind}{text}. Is it of the "
-            "kind that the card asks for, with all its parts?"
+        stopped = N_(
+            "The check could not go on with what {exercise} gave: {error}. Is it of the kind that "
+            "the card asks for, with all its parts?"
         )
+        return FAILED, tr(stopped, **whose, error=f"{kind}{text}")
 
     def _explain_hidden(self, error: BoxError) -> str:
         """What is said of an exception in a hidden test: its text where that can hold no input,
@@ -252,23 +264,23 @@ class Tester:
         text, place = self._telling.of(error) if self._telling else ("", "")
         if not text:
             if error.by_hand:
-                return f"Your code raised an error. {REFUSED}"
-            return "Your code, or what uses its result, raised an error."
+                return f"{tr('Your code raised an error.')} {said(REFUSED)}"
+            return tr("Your code, or what uses its result, raised an error.")
         self._telling = None
         kind = error.types[0]
-        said = f"{_who(error)} {kind} ({text}) {place}".rstrip()
-        means = meaning((kind,), text)
-        return _ended(f"{said}. {means}" if means else said)
+        raised = f"{_who(error)} {kind} ({text}) {said(place)}".rstrip()
+        means = said(meaning((kind,), text))
+        return _ended(f"{raised}. {means}" if means else raised)
 
     def _explain_part(self, part: Part, test: TestCell) -> str:
         """One line or more about a named check of a cell."""
         if part.error is None:
             return line_of_part("✓", part.name, part.points, part.points)
         if isinstance(part.error, CheckFailed):
-            said = part.error.sentence if test.hidden else str(part.error)
+            told = part.error.sentence if test.hidden else str(part.error)
         else:
-            said = self._explain(part.error, test)[1]
-        return f"{line_of_part(part.mark, part.name, 0, part.points)}. {said}"
+            told = self._explain(part.error, test)[1]
+        return f"{line_of_part(part.mark, part.name, 0, part.points)}. {told}"
 
     def _execute(self, test: TestCell, box: Box, seed: int) -> None:
         namespace = dict(self._namespace)
@@ -299,7 +311,7 @@ class Tester:
 
 def _who(error: BoxError) -> str:
     """How what is said of an exception begins: it may arise where a probe uses what was made."""
-    return "Your code raised" if error.line else "What your code made could not be used:"
+    return tr("Your code raised") if error.line else tr("What your code made could not be used:")
 
 
 def _ended(sentence: str) -> str:

@@ -25,6 +25,7 @@ from autograder.marking.formulas import with_formulas
 from autograder.marking.summary import LABELS, exercise_parts, stopped_cells
 from autograder.tables import as_points
 from lesson_kit.answer_text import AS_KNOWN
+from lesson_kit.words import N_, said, speaking, tr
 
 _SYMBOLS = {PASSED: "✓", PARTIAL: "◐"}
 
@@ -34,6 +35,7 @@ _environment = jinja2.Environment(
     trim_blocks=True,
     undefined=jinja2.StrictUndefined,
 )
+_environment.globals["_"] = tr
 _environment.filters["formulas"] = with_formulas
 _environment.filters["points"] = as_points
 
@@ -55,12 +57,23 @@ def feedback_page(
         name: of the student, where the roster has it.
         requests: how to ask for another look, as class.toml says; "" where nobody is told.
     """
+    with speaking(bundle.words):
+        return _page(submission, bundle, manual, name or submission.student, requests)
+
+
+def _page(
+    submission: GradedSubmission,
+    bundle: Bundle,
+    manual: dict[str, ManualGrade],
+    name: str,
+    requests: str,
+) -> str:
     result = submission.result
     read = result.status == GRADED
     handed_in = {cell.grade_id: cell.source for cell in result.cells if cell.grade_id}
     pictures = {cell.grade_id: cell.attachments for cell in result.cells if cell.attachments}
     words = {
-        test.grade_id: test.words if test.hidden else "The check in the notebook."
+        test.grade_id: said(test.words) if test.hidden else tr("The check in the notebook.")
         for test in bundle.tests
     }
     parts = exercise_parts(result.tests, words, handed_in) if read else []
@@ -76,7 +89,7 @@ def feedback_page(
     standing = submission.standing or _before_it_is_settled(result, bundle)
     return _environment.get_template("feedback.html.j2").render(
         entry=submission.entry(),
-        name=name or submission.student,
+        name=name,
         points=points_line(standing),
         late=late_line(standing),
         lesson=bundle.title,
@@ -85,7 +98,7 @@ def feedback_page(
         errors=stopped_cells(result.runs, (test.message for test in result.tests)),
         symbols={outcome: _SYMBOLS.get(outcome, "✗") for outcome in LABELS},
         requests=requests,
-        as_known=AS_KNOWN,
+        as_known=tr(AS_KNOWN),
         engine=autograder.__version__,
     )
 
@@ -141,10 +154,11 @@ def settled_page(
 
 def points_line(standing: Standing) -> str:
     """The one number: points of now, of all that there are, and what waits for a person."""
-    says = f"{as_points(standing.total)} of {as_points(standing.out_of)} points"
+    points = {"total": as_points(standing.total), "out_of": as_points(standing.out_of)}
     if not standing.needs_manual_grade:
-        return says
-    return f"{says} so far; a person still has to mark {as_points(standing.to_mark)} of them"
+        return tr("{total} of {out_of} points", **points)
+    so_far = N_("{total} of {out_of} points so far; a person still has to mark {rest} of them")
+    return tr(so_far, rest=as_points(standing.to_mark), **points)
 
 
 def late_line(standing: Standing) -> str:
@@ -153,14 +167,14 @@ def late_line(standing: Standing) -> str:
     Empty for one in time or with nothing to lose.
     """
     longer = in_minutes(standing.extension)
-    more = f"You had {duration(longer)} more than the others. " if longer else ""
+    more = tr("You had {time} more than the others. ", time=duration(longer)) if longer else ""
     if not standing.late_minutes or not (standing.total or standing.penalty):
         return more.strip()
-    when = f"{more}Handed in {how_late(standing.late_minutes)}"
+    when = {"late": how_late(standing.late_minutes)}
     if not standing.penalty:
-        return f"{when}, which costs nothing."
-    cost, left = as_points(standing.penalty), as_points(standing.total)
-    return f"{when}, which costs {cost} points: {left} are left."
+        return more + tr("Handed in {late}, which costs nothing.", **when)
+    when |= {"cost": as_points(standing.penalty), "left": as_points(standing.total)}
+    return more + tr("Handed in {late}, which costs {cost} points: {left} are left.", **when)
 
 
 def feedback_path(root: Path, submission: GradedSubmission) -> Path:

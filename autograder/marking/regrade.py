@@ -13,6 +13,7 @@ from autograder.classroom.hand_out import release as hand_out
 from autograder.classroom.held_back import lies_in
 from autograder.course.bundle import Bundle
 from autograder.course.lessons import Course
+from autograder.course.translation import course_in
 from autograder.files import untaken
 from autograder.notebooks import grade_id
 
@@ -30,7 +31,7 @@ def refresh(folder: ClassFolder, course: Course, assignment: str) -> Path | None
         ClassError: the class has no such assignment, or cells came or went.
     """
     old = folder.bundle(assignment)
-    lesson = course.lesson(assignment)
+    lesson = course_in(course, folder.language)[0].lesson(assignment)
     source = folder.root / "source" / assignment
     fresh = source.with_name(f".{assignment}.new")
     shutil.rmtree(fresh, ignore_errors=True)

@@ -18,15 +18,16 @@ from autograder.grade.result import (
     TestResult,
 )
 from autograder.text import first_sentence
+from lesson_kit.words import N_, tr
 
 LABELS = {
-    PASSED: "passes",
-    PARTIAL: "passes in part",
-    FAILED: "does not pass",
-    NOT_ATTEMPTED: "not attempted",
-    TIMEOUT: "took too long",
-    CRASHED: "ended the process",
-    MISSING: "nothing to check",
+    PASSED: N_("passes"),
+    PARTIAL: N_("passes in part"),
+    FAILED: N_("does not pass"),
+    NOT_ATTEMPTED: N_("not attempted"),
+    TIMEOUT: N_("took too long"),
+    CRASHED: N_("ended the process"),
+    MISSING: N_("nothing to check"),
 }
 
 
@@ -53,7 +54,7 @@ class Box:
     @property
     def label(self) -> str:
         """The outcome in words."""
-        return LABELS[self.outcome]
+        return tr(LABELS[self.outcome])
 
 
 @dataclass(frozen=True)
@@ -135,15 +136,15 @@ def _boxes(result: ExerciseResult, words: Mapping[str, str], told: dict[str, str
 def in_one_sentence(result: ExerciseResult) -> str:
     """What is to be said of an exercise in the summary."""
     if result.part == 0:
-        return "passes"
+        return tr(LABELS[PASSED])
     if not result.attempted:
-        return "not attempted"
+        return tr(LABELS[NOT_ATTEMPTED])
     lost = [test for test in result.tests if test.outcome != PASSED]
     known = [test.says for test in lost if test.diagnosis]
     said = known or [test.says for test in lost if test.says]
     if said:
         return first_sentence(said[0])
-    return LABELS[lost[0].outcome] if lost else "passes"
+    return tr(LABELS[lost[0].outcome] if lost else LABELS[PASSED])
 
 
 def stopped_cells(runs: Iterable[CellRun], told: Iterable[str]) -> dict[str, list[str]]:

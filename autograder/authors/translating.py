@@ -1,0 +1,123 @@
+"""What translators are given, and what they have left out: catalogues brought up to date."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import autograder
+import lesson_kit
+from autograder.course.lessons import Lesson
+from autograder.course.messages import messages_of
+from autograder.course.translation import engine_forms, read_catalogue
+from autograder.files import write_whole
+
+if TYPE_CHECKING:
+    from babel.messages import Catalog
+
+__all__ = ["engine_template", "fill_in", "lesson_template", "not_translated", "remarks", "unfit"]
+
+#: How sentences are marked in code; of two forms, which arguments they are.
+_MARKS = {"tr": None, "N_": None, "tr_n": (1, 2), "N_n": (1, 2)}
+
+_FIELDS = re.compile(r"\{(\w*)\}")
+_CODE = re.compile(r"`[^`]*`|\$[^$]+\$")
+#: Characters of a message that a remark shows.
+_SHOWN = 60
+
+
+def lesson_template(lesson: Lesson) -> Catalog:
+    """All messages of a lesson, without translations."""
+    from babel.messages import Catalog
+
+    template = Catalog()
+    for message in messages_of(lesson):
+        flags = ["python-brace-format"] if message.has_fields else []
+        template.add(message.text, auto_comments=[message.where], flags=flags)
+    return template
+
+
+def engine_template() -> Catalog:
+    """All messages of the kit and of the engine, without translations."""
+    from babel.messages import Catalog
+    from babel.messages.extract import extract
+
+    template = Catalog()
+    for package in (lesson_kit, autograder):
+        root = Path(str(package.__file__)).parent
+        for path in sorted(root.rglob("*.py")):
+            source = path.read_bytes()
+            if b"lesson_kit.words" not in source and b"from .words" not in source:
+                continue
+            where = [(f"{root.name}/{path.relative_to(root).as_posix()}", 0)]
+            for _, text, comments, _ in extract("python", io.BytesIO(source), _MARKS, ["Transl"]):
+                template.add(text, locations=where, auto_comments=comments)
+    for path in sorted(Path(autograder.__file__).parent.glob("templates/**/*.j2")):
+        marked = extract("jinja2.ext:babel_extract", io.BytesIO(path.read_bytes()), {"_": None})
+        for _, text, _, _ in marked:
+            template.add(text, locations=[(f"templates/{path.name}", 0)])
+    for name, text in engine_forms():
+        template.add(text, locations=[(name, 0)])
+    return template
+
+
+def fill_in(path: Path, template: Catalog) -> None:
+    """Bring a catalogue up to date: what came is empty, what resembles a former one fuzzy, and what
+    went stands at its end."""
+    from babel.messages.pofile import write_po
+
+    catalogue = read_catalogue(path)
+    catalogue.update(template, update_creation_date=False)
+    file = io.BytesIO()
+    write_po(file, catalogue, width=100, include_lineno=False)
+    write_whole(path, file.getvalue().decode())
+
+
+def not_translated(path: Path, template: Catalog) -> list[str]:
+    """The messages that a catalogue lacks, or has as fuzzy, in English."""
+    known = {
+        _key(one.id): one for one in read_catalogue(path) if one.id and any(_strings(one.string))
+    }
+    return [
+        _key(one.id)
+        for one in template
+        if one.id and (_key(one.id) not in known or known[_key(one.id)].fuzzy)
+    ]
+
+
+def unfit(path: Path) -> Iterator[str]:
+    """Translations whose fields, or whose words of code, are not those of the message."""
+    for one in read_catalogue(path):
+        if not one.id or one.fuzzy:
+            continue
+        originals = _strings(one.id)
+        for translated in filter(None, _strings(one.string)):
+            for pattern in (_FIELDS, _CODE):
+                wanted = [set(pattern.findall(text)) for text in originals]
+                if set(pattern.findall(translated)) not in wanted:
+                    yield f"{_key(one.id)[:_SHOWN]!r} has {sorted(wanted[0])}, its translation not"
+
+
+def remarks(lesson: Lesson) -> Iterator[str]:
+    """What is left out of a lesson's catalogues, and does not fit."""
+    template = lesson_template(lesson)
+    for path in sorted(lesson.path.glob("*.po")):
+        if left := not_translated(path, template):
+            number = lesson.folder.partition("-")[0]
+            yield (
+                f"{path.name}: {len(left)} of {len(list(template)) - 1} messages are not "
+                f"translated, such as {left[0][:_SHOWN]!r}; `autograder translate {number} "
+                f"--language {path.stem}` writes them into it"
+            )
+        yield from (f"{path.name}: {text}" for text in unfit(path))
+
+
+def _strings(text: object) -> list[str]:
+    return [text] if isinstance(text, str) else list(text) if isinstance(text, Iterable) else []
+
+
+def _key(text: object) -> str:
+    return _strings(text)[0]

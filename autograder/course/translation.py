@@ -1,0 +1,196 @@
+"""A lesson in another language: the catalogues that translators write, read and joined.
+
+The engine's words are in ``autograder/languages/de.po``, a lesson's in ``de.po`` beside its
+sources; a lesson without one keeps its English prose, in boxes of that language. Whatever a
+catalogue lacks, or has as fuzzy, stays English.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import autograder
+import lesson_kit
+from autograder.course.lessons import Course, Lesson
+from autograder.course.messages import (
+    SHOWN,
+    WHEN_GRADED,
+    messages_of,
+    paragraphs,
+    words_in_code,
+)
+from autograder.errors import WrongUse
+from lesson_kit.words import N_, packed
+
+if TYPE_CHECKING:
+    from babel.messages import Catalog
+
+__all__ = [
+    "ENGLISH",
+    "ask_for_language",
+    "course_in",
+    "engine_catalogue",
+    "engine_forms",
+    "languages",
+    "lesson_catalogue",
+    "read_catalogue",
+    "sealed_words",
+    "text_in",
+    "words_of",
+]
+
+#: Of what the sources are written in.
+ENGLISH = "en"
+
+_ENGINE = Path(autograder.__file__).with_name("languages")
+
+#: Modules of the kit whose sentences are not marked one by one: they go through
+#: :func:`lesson_kit.words.said` where they are shown, as those of a lesson's cells do.
+_SHOWN_WHOLE = ("answer_text", "batteries", "probes", "repair", "small_changes")
+
+#: What else goes through it: how a feedback page begins what a hidden check looks at, of which
+#: :func:`.messages.looked_at` is the rest; a part of a result; and what the build knows the last
+#: cell of a page by.
+_OTHERS = (
+    N_("Hidden checks of {name}: {what}."),
+    N_(
+        "Hidden checks of {name}: {what}. SIDE CONDITION: counts once another check of {name} "
+        "passes."
+    ),
+    N_("item {number} of {name}"),
+    N_("the gradient of {name} along a direction"),
+    N_("**Onward.** "),
+    N_(" [All lessons, and how far you are](../start.ipynb)."),
+)
+
+
+def languages() -> list[str]:
+    """The languages of the engine's words, English first."""
+    return [ENGLISH, *sorted(path.stem for path in _ENGINE.glob("*.po"))]
+
+
+def ask_for_language(name: object, where: str) -> str:
+    """That language.
+
+    Raises:
+        WrongUse: there is none of that name; the message begins with ``where`` and lists them.
+    """
+    if name not in languages():
+        raise WrongUse(
+            f"{where}: there is no language {name!r}; there are {', '.join(languages())}"
+        )
+    return str(name)
+
+
+def course_in(course: Course, language: str) -> tuple[Course, list[str]]:
+    """A course in another language.
+
+    Args:
+        course: as its authors wrote it.
+        language: one of :func:`languages`.
+
+    Returns:
+        The course, and the folders of its lessons whose prose is not translated.
+    """
+    if language == ENGLISH:
+        return course, []
+    lessons = tuple(replace(lesson, language=language) for lesson in course.lessons)
+    english = [one.folder for one in lessons if not lesson_catalogue(one).exists()]
+    return replace(course, lessons=lessons), english
+
+
+def engine_catalogue(language: str) -> Path:
+    """The file of the engine's words in a language."""
+    return _ENGINE / f"{language}.po"
+
+
+@cache
+def engine_forms() -> tuple[tuple[str, str], ...]:
+    """The sentences of the kit that are not marked, each behind the name of its module."""
+    root = Path(str(lesson_kit.__file__)).parent
+    return tuple(
+        (f"lesson_kit/{name}.py", text)
+        for name in _SHOWN_WHOLE
+        for text, _ in words_in_code((root / f"{name}.py").read_text(encoding="utf-8"))
+    )
+
+
+def lesson_catalogue(lesson: Lesson) -> Path:
+    """The file of a lesson's words in its language, which need not be there."""
+    return lesson.path / f"{lesson.language}.po"
+
+
+def read_catalogue(path: Path) -> Catalog:
+    """A catalogue as gettext's translators write them; an empty one where there is no file.
+
+    Raises:
+        WrongUse: it cannot be read; the message says where.
+    """
+    from babel.messages.pofile import PoFileError, read_po
+
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    try:
+        return read_po(io.StringIO(text), locale=path.stem, abort_invalid=True)
+    except PoFileError as error:
+        raise WrongUse(f"{path}: {error}") from None
+
+
+@lru_cache(maxsize=64)
+def _messages(path: Path, changed: float) -> dict[str, str]:
+    """What a catalogue translates, in English and translated."""
+    return {
+        str(one.id): str(one.string)
+        for one in read_catalogue(path)
+        if one.id and one.string and not one.fuzzy
+    }
+
+
+def _of_lesson(lesson: Lesson) -> dict[str, str]:
+    path = lesson_catalogue(lesson)
+    if not lesson.language or not path.exists():
+        return {}
+    return _messages(path, path.stat().st_mtime)
+
+
+def text_in(lesson: Lesson, text: str) -> str:
+    """A text of a lesson's page in its language, paragraph by paragraph."""
+    known = _of_lesson(lesson)
+    return "".join(known.get(part, part) for part in paragraphs(text)) if known else text
+
+
+def sealed_words(lesson: Lesson, text: str) -> str:
+    """A reply or the sentence of a known mistake in the lesson's language."""
+    return _of_lesson(lesson).get(text, text)
+
+
+def words_of(lesson: Lesson, *, graded: bool = False) -> str:
+    """What a lesson's boxes and pages say, for :func:`lesson_kit.words.speaking`; "" in English.
+
+    Args:
+        lesson: in its language.
+        graded: with what hidden checks say, which is never handed out.
+    """
+    if not lesson.language:
+        return ""
+    known = _of_lesson(lesson)
+    needed = (SHOWN, WHEN_GRADED) if graded else (SHOWN,)
+    messages = [one for one in messages_of(lesson) if one.needed in needed and one.text in known]
+    forms = [one.text for one in messages if one.has_fields]
+    forms += [text for text in (*_OTHERS, *(text for _, text in engine_forms())) if "{" in text]
+    of_lesson = {one.text: known[one.text] for one in messages}
+    return packed(_compiled(engine_catalogue(lesson.language), of_lesson), forms)
+
+
+def _compiled(engine: Path, of_lesson: dict[str, str]) -> bytes:
+    from babel.messages.mofile import write_mo
+
+    catalogue = read_catalogue(engine)
+    for text, translated in of_lesson.items():
+        catalogue.add(text, translated)
+    file = io.BytesIO()
+    write_mo(file, catalogue)
+    return file.getvalue()
