@@ -136,7 +136,9 @@ class CheckFailed(AssertionError):
             if kind == "arrays" and self.arrays is not None:
                 yield self._tables(text)
             else:
-                yield piece_of(text, tr("What this check asks") if known and kind == "asked" else "")
+                yield piece_of(
+                    text, tr("What this check asks") if known and kind == "asked" else ""
+                )
 
     def _tables(self, text: str) -> Piece:
         """The arrays: folded where their rows would hide what is said of them."""

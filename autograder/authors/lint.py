@@ -21,6 +21,7 @@ import numpy as np
 from autograder.authors.cards import rare_kinds, unasked, unpromised
 from autograder.authors.processor_bound import processor_bound
 from autograder.authors.self_consistency import unsaid_own_results
+from autograder.authors.translating import remarks as of_translations
 from autograder.course.given_names import given_by, taken_from_elsewhere
 from autograder.course.implementations import alternatives, misconceptions
 from autograder.course.lessons import Lesson
@@ -61,7 +62,7 @@ def lint(lesson: Lesson, exercises: Sequence[str] = (), seed: int = 401) -> list
     """
     chosen = [name for name in lesson.exercises if not exercises or name in exercises]
     remarks = [*_texts(lesson), *unpromised(lesson), *processor_bound(lesson)]
-    remarks += _catalogue(lesson, chosen)
+    remarks += [*_catalogue(lesson, chosen), *of_translations(lesson)]
     with Matrix(lesson) as matrix:
         stopped = matrix.run.stopped.items()
         remarks += [f"{cell}: the solved lesson stops here: {e}" for cell, e in stopped]

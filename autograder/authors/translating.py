@@ -65,14 +65,14 @@ def engine_template() -> Catalog:
 
 
 def fill_in(path: Path, template: Catalog) -> None:
-    """Bring a catalogue up to date: what came is empty, what resembles a former one fuzzy, and what
-    went stands at its end."""
+    """Bring a catalogue up to date: what came is empty, what resembles a former one fuzzy."""
     from babel.messages.pofile import write_po
 
     catalogue = read_catalogue(path)
     catalogue.update(template, update_creation_date=False)
+    catalogue.fuzzy, catalogue.header_comment = False, f"# What autograder says in {path.stem}."
     file = io.BytesIO()
-    write_po(file, catalogue, width=100, include_lineno=False)
+    write_po(file, catalogue, width=100, include_lineno=False, ignore_obsolete=True)
     write_whole(path, file.getvalue().decode())
 
 
@@ -108,7 +108,7 @@ def remarks(lesson: Lesson) -> Iterator[str]:
         if left := not_translated(path, template):
             number = lesson.folder.partition("-")[0]
             yield (
-                f"{path.name}: {len(left)} of {len(list(template)) - 1} messages are not "
+                f"{path.name}: {len(left)} of {len(template)} messages are not "
                 f"translated, such as {left[0][:_SHOWN]!r}; `autograder translate {number} "
                 f"--language {path.stem}` writes them into it"
             )

@@ -15,7 +15,16 @@ from pathlib import Path
 import click
 
 from autograder.box.sandbox import NoSandbox
-from autograder.cli import author, beginning, exporting, grading, instructor, reporting, student
+from autograder.cli import (
+    author,
+    beginning,
+    exporting,
+    grading,
+    instructor,
+    reporting,
+    student,
+    translating,
+)
 from autograder.cli.options import NO_SANDBOX, WRONG_USE, Group
 from autograder.cli.version import version
 from autograder.errors import WrongUse
@@ -82,6 +91,7 @@ def _say_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
         author.trial,
         author.measure,
         author.inputs,
+        translating.translate,
     ],
     context_settings={"show_default": True},
     help="Build, check and grade a course of Jupyter notebooks.",

@@ -34,7 +34,7 @@ __all__ = [
 PAGE, SHOWN, WHEN_GRADED, SEALED = "page", "shown", "when graded", "sealed"
 
 #: Functions of the kit that show the words which a cell gives them.
-_SHOW = frozenset({"reply", "puzzle", "show", "slider", "switches"})
+_SHOW = frozenset({"heatmap", "reply", "puzzle", "show", "slider", "switches"})
 
 _SOLUTION = re.compile(r"^[^\n]*### BEGIN SOLUTION.*?### END SOLUTION[^\n]*$", re.S | re.M)
 _NO_WORDS = re.compile(r"\$\$.*?\$\$|\$[^$]*\$|`[^`]*`|<[^>]*>|https?://\S+", re.S)

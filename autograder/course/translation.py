@@ -134,9 +134,12 @@ def read_catalogue(path: Path) -> Catalog:
 
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     try:
-        return read_po(io.StringIO(text), locale=path.stem, abort_invalid=True)
+        catalogue = read_po(io.StringIO(text), locale=path.stem, abort_invalid=True)
     except PoFileError as error:
         raise WrongUse(f"{path}: {error}") from None
+    catalogue.project, catalogue.version = path.parent.name, ""
+    catalogue.msgid_bugs_address = catalogue.last_translator = catalogue.language_team = ""
+    return catalogue
 
 
 @lru_cache(maxsize=64)
