@@ -195,11 +195,11 @@ def test_a_part_of_the_failing_tests_is_not_enough() -> None:
 
 
 def test_errors_that_are_missing_hide_no_mistake_beside_them() -> None:
-    one = mistake("one", a=evidence(2, 3, 4), b=NOTHING, c=NOTHING)
+    one = mistake("one", a=evidence(2.51, 3.7, 4.9), b=NOTHING, c=NOTHING)
     missing = (Evidence.of("raises", "an error", None),)
-    seen = {"a": evidence(2, 3, 4), "b": missing, "c": missing}
+    seen = {"a": one.seen["a"], "b": missing, "c": missing}
     assert diagnose(seen, [one]) is not None
-    assert diagnose({**seen, "a": evidence(1, 8, 9)}, [one]) is None
+    assert diagnose({**seen, "a": evidence(1.5, 8.2, 9.1)}, [one]) is None
 
 
 def test_an_exception_alone_accuses_nobody_unless_all_tests_agree() -> None:
