@@ -91,7 +91,7 @@ def test_every_accident_is_told_calmly(lesson: Opened) -> None:
 
     # Nothing has run: not the imports, then not the answer; then it is not written.
     lesson.check("double", TOO_EARLY, NO_SETUP)
-    take_picture(page, "student-no-setup")
+    take_picture(said_below(lesson["test_double"]).get_by_role("alert"), "student-no-setup")
     run(page, lesson["setup"])
     lesson.check("double", TOO_EARLY, "double is not there yet: run the cell")
     run(page, lesson["double"])

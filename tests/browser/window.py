@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from PIL import Image
-from playwright.sync_api import BrowserContext, FrameLocator, Page, sync_playwright
+from playwright.sync_api import BrowserContext, FrameLocator, Locator, Page, sync_playwright
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -168,13 +168,13 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
-def take_picture(page: Page, name: str) -> None:
-    """Leave a picture of the page for the documentation, if it is wanted."""
+def take_picture(shown: Page | Locator, name: str) -> None:
+    """Leave a picture of the page, or a part of it, for the documentation, if it is wanted."""
     folder = os.environ.get("SCREENSHOTS")
     if folder:
         path = Path(folder) / f"{name}.webp"
         path.parent.mkdir(parents=True, exist_ok=True)
-        taken = page.screenshot(animations="disabled", caret="hide")
+        taken = shown.screenshot(animations="disabled", caret="hide")
         with Image.open(io.BytesIO(taken)) as picture:  # 256 colours are enough
             few = picture.convert("RGB").quantize(256).convert("RGB")
             few.save(path, lossless=True, quality=100, method=6)
