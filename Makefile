@@ -79,6 +79,7 @@ demo: $(READY) ## grade a demonstration class, and say which pages to open
 	@echo "demo-class/feedback/leonhard/02-query-key-value/query_key_value.html  points without answers?"
 
 lab: $(MODEL) ## open the course in JupyterLab
+	@$(BIN)/jupyter trust course/start.ipynb
 	$(BIN)/jupyter lab course --LabApp.default_url=/lab/tree/start.ipynb \
 	  --LabApp.app_settings_dir="$(CURDIR)/course/.jupyterlab"
 

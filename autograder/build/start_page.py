@@ -18,7 +18,7 @@ from autograder.course.lessons import Course
 from autograder.errors import WrongUse
 from autograder.files import write_whole
 from autograder.notebooks import KERNEL
-from lesson_kit.course_map import as_map
+from lesson_kit.course_map import REFRESH, as_map
 from lesson_kit.course_progress import lesson_notebooks, progress_of
 
 START_FILE = "start.ipynb"
@@ -45,8 +45,8 @@ its check.
 """
 
 _MORE = """\
-The map shows your own progress as saved in the notebooks. To bring it up to date, save them, click
-into it and press **Shift+Enter**.
+The map shows your own progress as saved in the notebooks: save them, then click the button above it
+(where it does nothing, click into the map and press **Shift+Enter**).
 
 `autograder check` in a terminal runs all visible checks at once and says which pass. More checks
 run when your work is graded.
@@ -62,7 +62,7 @@ def write_start_page(folder: Path, course: Course) -> None:
         folder: with one folder a lesson.
         course: whose title and picture it has.
     """
-    table = as_map([progress_of(path) for path in lesson_notebooks(folder)])
+    table = REFRESH + as_map([progress_of(path) for path in lesson_notebooks(folder)])
     shown = nbformat.v4.new_output(
         "display_data", {"text/markdown": table, "text/plain": "<IPython.core.display.Markdown>"}
     )
