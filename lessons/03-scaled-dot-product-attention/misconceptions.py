@@ -41,42 +41,11 @@ with exercise("dot_product_variance", base=SHORT_DOT_PRODUCT_VARIANCE):
     )
 
     wrong(
-        "variance_uniform_of_variance_1",
-        {
-            "rng.standard_normal((2, num_pairs, d_k))":
-                "rng.uniform(-math.sqrt(3), math.sqrt(3), (2, num_pairs, d_k))",
-        },
-        "Your entries are uniform with variance 1. The variance comes out right, but the exercise "
-        "asks for standard normal entries.",
-    )
-
-    wrong(
-        "variance_signs",
-        {
-            "rng.standard_normal((2, num_pairs, d_k))":
-                "rng.choice([-1.0, 1.0], (2, num_pairs, d_k))",
-        },
-        "Your entries are only 1 and -1. The variance comes out right, but the exercise asks for "
-        "standard normal entries.",
-    )
-
-    wrong(
         "variance_one_query",
         """
             q = rng.standard_normal(d_k)
             return float(np.var(rng.standard_normal((num_pairs, d_k)) @ q))
         """,
-        "All your pairs share one query or one key. Then you measure the squared length of that "
-        "vector, which changes from seed to seed. Each pair needs a query and a key of its own.",
-    )
-
-    wrong(
-        "variance_one_key",
-        {
-            "q, k": "q",
-            "(2, num_pairs, d_k)": "d_k",
-            "np.sum(q * k, axis=-1)": "[rng.standard_normal(d_k) @ q for _ in range(num_pairs)]",
-        },
         "All your pairs share one query or one key. Then you measure the squared length of that "
         "vector, which changes from seed to seed. Each pair needs a query and a key of its own.",
     )
@@ -109,16 +78,6 @@ with exercise("dot_product_variance", base=SHORT_DOT_PRODUCT_VARIANCE):
     )
 
     wrong(
-        "variance_global_torch",
-        """
-            q, k = torch.randn(2, num_pairs, d_k)
-            return float((q * k).sum(-1).var())
-        """,
-        "You draw from torch's global random state, and not from rng alone. Then the same "
-        "generator gives different values.",
-    )
-
-    wrong(
         "variance_own_generator",
         {"= rng": "= np.random.default_rng(0)"},
         "You make a generator of your own with a fixed seed, so every call gives the same value "
@@ -130,18 +89,6 @@ with exercise("dot_product_variance", base=SHORT_DOT_PRODUCT_VARIANCE):
         "return float(d_k)",
         "You return what theory expects. The exercise measures it: draw the pairs and compute the "
         "variance of their dot products.",
-    )
-
-    wrong(
-        "variance_seeds_the_global_state",
-        {
-            "q, k = rng.standard_normal((2, num_pairs, d_k))": """
-                np.random.seed(int(rng.integers(2**31)))
-                q, k = np.random.randn(2, num_pairs, d_k)
-            """,
-        },
-        "You seed NumPy's global random state. The value is reproducible, but every other user of "
-        "the global state is disturbed. Draw with rng's own methods.",
     )
 
     wrong(
@@ -250,19 +197,6 @@ with exercise("dot_product_variance", base=SHORT_DOT_PRODUCT_VARIANCE):
         "for one, the key of a pair is the query of the next. Each pair has a query and a key of "
         "its own.",
         seen="answers written blind",
-    )
-
-    wrong(
-        "variance_from_a_copy_of_the_generator",
-        {
-            "q, k = rng": """
-                import copy
-
-                q, k = copy.deepcopy(rng)
-            """,
-        },
-        "Two calls with the same generator give the same value, as when the numbers are drawn from "
-        "a copy of it, and rng itself stays where it was. Each call has new pairs.",
     )
 
     wrong(
@@ -401,18 +335,6 @@ with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTE
         },
         "Leading axes that differ end in an error, for one because you refuse them. They broadcast: "
         "a missing axis, or one of length 1, is repeated.",
-    )
-
-    wrong(
-        "attention_axes_of_q",
-        {
-            "s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])": """
-                axes = [*range(Q.ndim - 2), Q.ndim - 1, Q.ndim - 2]
-                s = Q @ np.transpose(K, axes) / math.sqrt(Q.shape[-1])
-            """,
-        },
-        "The permutation of K's axes is made from the number of axes of Q. Their leading axes may "
-        "differ.",
     )
 
     wrong(
@@ -633,19 +555,6 @@ with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTE
             "w @ V, w": "softmax(s) @ V, s",
         },
         "The second result holds the scores before the softmax. The exercise asks for the weights.",
-    )
-
-    wrong(
-        "attention_overflow",
-        {
-            "w = softmax(s if mask is None else np.where(mask, s, -np.inf))": """
-                e = np.exp(s) if mask is None else np.exp(s) * mask
-                total = e.sum(axis=-1, keepdims=True)
-                w = e / np.where(total == 0, 1, total)
-            """,
-        },
-        "exp of a large score is inf, and inf / inf is NaN. A softmax stays finite when the "
-        "largest score of a row is subtracted first.",
     )
 
     wrong(
@@ -977,14 +886,6 @@ with exercise("padding_mask", base=SHORT_PADDING_MASK):
     )
 
     wrong(
-        "padding_no_check",
-        "return np.arange(n_k) < np.asarray(lengths)[:, None, None]",
-        "Lengths outside 0 to n_k get through, or are quietly cut to the range. They should be a "
-        "ValueError, so that the caller learns of the mistake. Every single length has to be "
-        "compared.",
-    )
-
-    wrong(
         "padding_only_upper_check",
         {"(lengths < 0).any() or (lengths > n_k).any()": "(lengths > n_k).any()"},
         "A negative length passes silently. It should be a ValueError, as a length above n_k is.",
@@ -1024,26 +925,6 @@ with exercise("padding_mask", base=SHORT_PADDING_MASK):
     )
 
     wrong(
-        "padding_assert",
-        {
-            """
-                if (lengths < 0).any() or (lengths > n_k).any():
-                    raise ValueError("lengths")
-            """: "assert (lengths >= 0).all() and (lengths <= n_k).all()",
-        },
-        "A wrong length is an AssertionError. The contract asks for a ValueError; assertions can "
-        "be switched off.",
-    )
-
-    wrong(
-        "padding_clips",
-        "return np.arange(n_k) < np.clip(np.asarray(lengths), 0, n_k)[:, None, None]",
-        "Lengths outside 0 to n_k get through, or are quietly cut to the range. They should be a "
-        "ValueError, so that the caller learns of the mistake. Every single length has to be "
-        "compared.",
-    )
-
-    wrong(
         "padding_floats",
         {
             "np.arange(n_k) < lengths[:, None, None]":
@@ -1052,15 +933,6 @@ with exercise("padding_mask", base=SHORT_PADDING_MASK):
         "The mask holds the numbers 1 and 0. It should be boolean: a number would be added to "
         "scores or used as an index by other code.",
         seen="Hugging Face attention masks",
-    )
-
-    wrong(
-        "padding_torch",
-        {
-            "np.arange(n_k) < lengths[:, None, None]":
-                "torch.tensor(np.arange(n_k) < lengths[:, None, None])",
-        },
-        "You return a torch tensor. This exercise asks for a NumPy array.",
     )
 
     wrong(
@@ -1377,19 +1249,6 @@ with exercise("torch_scaled_dot_product_attention"):
     )
 
     wrong(
-        "torch_attention_new_tensors",
-        """
-            q, k, v = (torch.tensor(x.tolist(), dtype=x.dtype) for x in (Q, K, V))
-            s = q @ k.mT / math.sqrt(Q.shape[-1])
-            w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
-            w = w if mask is None else w * mask
-            return w @ v, w
-        """,
-        "The numbers are right, but no gradient flows: the connection to Q, K and V is cut, for "
-        "one by NumPy, by a new tensor, by detach or by no_grad.",
-    )
-
-    wrong(
         "torch_attention_numpy_inside",
         """
             arrays = (x.detach().numpy() for x in (Q, K, V))
@@ -1583,20 +1442,6 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
         },
         "Your scores are plain dot products. Their standard deviation grows with the square root "
         "of d_k, and the softmax of large scores saturates. The scale keeps it near 1.",
-    )
-
-    wrong(
-        "torch_attention_scale_of_n_k",
-        {
-            "Q.shape[-1]": "K.shape[-2]",
-            "-math.inf": "-1e30",
-            "return w @ V, w": """
-                w = w if mask is None else w * mask
-                return w @ V, w
-            """,
-        },
-        "The scale is made from the number of keys. A score is a sum over the features of a "
-        "query, so the scale depends on their number.",
     )
 
     wrong(
@@ -2008,15 +1853,6 @@ with exercise("gradient_descent"):
     )
 
     wrong(
-        "descent_cleared_too_late",
-        {"tensor.grad = None": "pass", "tensor.sub_(": "tensor.grad.zero_()\ntensor.sub_("},
-        "Nothing moves. For one, the gradient is set to zero before the step that should use it; "
-        "or the step makes a new tensor: `p = p - ...` gives the loop's name to it, and the "
-        "caller's tensor stays. Old gradients go before `backward`, and the step changes the "
-        "tensor in place.",
-    )
-
-    wrong(
         "descent_new_tensors",
         {"tensor.sub_(lr * tensor.grad)": "tensor = tensor - lr * tensor.grad"},
         "Nothing moves. For one, the gradient is set to zero before the step that should use it; "
@@ -2053,26 +1889,6 @@ with exercise("gradient_descent"):
     )
 
     wrong(
-        "descent_divided_by_lr",
-        {"lr * tensor.grad": "tensor.grad / lr"},
-        "You divide by the learning rate. A small one should give small steps.",
-    )
-
-    wrong(
-        "descent_first_parameter",
-        {
-            """
-            with torch.no_grad():
-                for tensor in parameters:
-            """: """
-            with torch.no_grad():
-                for tensor in parameters[:1]:
-            """
-        },
-        "Only the first parameter moves. All of them should.",
-    )
-
-    wrong(
         "descent_one_after_the_other",
         """
             losses = []
@@ -2103,12 +1919,6 @@ with exercise("gradient_descent"):
     )
 
     wrong(
-        "descent_smaller_steps",
-        {"for _ in range(steps)": "for step in range(steps)", "lr * tensor.grad": "lr / (step + 1) * tensor.grad"},
-        "Your steps become smaller with every round. Here the learning rate stays what it is.",
-    )
-
-    wrong(
         "descent_one_too_many",
         {"range(steps)": "range(steps + 1)"},
         "You take one step more than asked.",
@@ -2118,18 +1928,6 @@ with exercise("gradient_descent"):
         "descent_one_too_few",
         {"range(steps)": "range(1, steps)"},
         "You take one step less than asked.",
-    )
-
-    wrong(
-        "descent_last_loss",
-        {"return losses": "return losses[-1]"},
-        "You return the last loss only. Asked is the list of all of them, one a step.",
-    )
-
-    wrong(
-        "descent_running_mean",
-        {"return losses": "return [sum(losses[: i + 1]) / (i + 1) for i in range(len(losses))]"},
-        "You return the mean of the losses so far. Asked is each loss by itself.",
     )
 
     wrong(
@@ -2147,12 +1945,6 @@ with exercise("gradient_descent"):
         """,
         "Your loss has no connection to the parameters: nothing is recorded under "
         "torch.no_grad(), for one. Only the step itself belongs there.",
-    )
-
-    wrong(
-        "descent_tensors",
-        {"float(loss.detach())": "loss.detach()"},
-        "Your losses are tensors. Python floats were asked for.",
     )
 
     wrong(
@@ -2297,12 +2089,6 @@ with exercise("mended_encode"):
         {"is_word[:, None, :]": "is_word"},
         "This is still the colleague's mask: (batch, n) broadcasts as (n_q, n_k), so query i of every "
         "text gets the row of text i. Each text needs its own row, for all its queries.",
-    )
-    wrong(
-        "encode_mask_on_the_queries",
-        {"is_word[:, None, :]": "is_word[:, :, None]"},
-        "Words attend to the padding of their text. What must be hidden are keys: the last axis of "
-        "the weights, for every query of the text.",
     )
     wrong(
         "encode_without_a_mask",
@@ -2479,28 +2265,11 @@ with exercise("attention_heatmap", base=WITH_PCOLORMESH):
     )
 
     wrong(
-        "heatmap_colours_not_linear",
-        {
-            "ax.pcolormesh(weights, vmin=0, vmax=1)":
-                'ax.pcolormesh(weights, norm=plt.matplotlib.colors.PowerNorm(0.5, 0, 1))',
-        },
-        "The colours of your map go from 0 to 1, but not linearly: 0.25 does not stand at a quarter of "
-        "the colour map. Twice the weight should be twice as far from 0.",
-    )
-
-    wrong(
         "heatmap_first_query_below",
         {"ax.invert_yaxis()": ""},
         "Your map is upside down: its first query stands at the bottom, as pcolormesh draws it, and "
         "imshow with origin='lower'. A map is read as a text is: the first query on top.",
         seen="pcolormesh, which begins at the bottom",
-    )
-
-    wrong(
-        "heatmap_words_upside_down",
-        {"+ 0.5, query_words": "+ 0.5, query_words[::-1]"},
-        "The words of the queries stand at your rows in the opposite order: the first row has the last "
-        "word. Each row should carry the word of its query.",
     )
 
     wrong(
@@ -2514,27 +2283,6 @@ with exercise("attention_heatmap", base=WITH_PCOLORMESH):
         },
         "Rows and columns of your map are exchanged: its rows are the keys. One row a query, so that each "
         "row sums to 1, is how every map of this course is read.",
-    )
-
-    wrong(
-        "heatmap_labels_exchanged",
-        {'xlabel("key")': 'xlabel("query")', 'ylabel("query")': 'ylabel("key")'},
-        "The labels query and key stand at the wrong axes. The rows are the queries, so the vertical axis "
-        "is labelled query.",
-    )
-
-    wrong(
-        "heatmap_no_labels",
-        {'ax.set_xlabel("key")': "", 'ax.set_ylabel("query")': ""},
-        "The axes of your map have no labels. Whoever sees it cannot tell whether a row is a query or a "
-        "key: label the axes query and key.",
-    )
-
-    wrong(
-        "heatmap_other_labels",
-        {'xlabel("key")': 'xlabel("Keys")', 'ylabel("query")': 'ylabel("Queries")'},
-        "The labels of the axes should be exactly query and key, as the card says, in small letters and "
-        "one of each.",
     )
 
     wrong(
@@ -2604,13 +2352,6 @@ with exercise("attention_heatmap", base=WITH_PCOLORMESH):
     )
 
     wrong(
-        "heatmap_always_a_new_figure",
-        {"if ax is None:\n    _, ax = plt.subplots()": "_, ax = plt.subplots()"},
-        "You always open a figure of your own, also when ax is given. Whoever hands over axes, for one to "
-        "put two maps side by side, finds them empty.",
-    )
-
-    wrong(
         "heatmap_current_axes",
         {
             "if ax is None:\n    _, ax = plt.subplots()": "ax = plt.gca()",
@@ -2629,13 +2370,6 @@ with exercise("attention_heatmap", base=WITH_PCOLORMESH):
     )
 
     wrong(
-        "heatmap_returns_nothing",
-        {"return ax": ""},
-        "Nothing comes back (None). Return the axes that you have drawn on, so that whoever called can "
-        "add a title.",
-    )
-
-    wrong(
         "heatmap_returns_the_map",
         {"ax.pcolormesh": "drawn = ax.pcolormesh", "return ax": "return drawn"},
         "What comes back is the mesh or image, not the axes. Return the Axes that it lies on.",
@@ -2646,13 +2380,6 @@ with exercise("attention_heatmap", base=WITH_PCOLORMESH):
         {"return ax": "return ax.figure"},
         "What comes back is the figure, not the axes. A figure may have many; return the Axes that the "
         "map lies on.",
-    )
-
-    wrong(
-        "heatmap_tensor_with_gradient",
-        {"weights.detach().numpy()": "weights.numpy()"},
-        "Weights that require a gradient raise an error in your code: torch makes no NumPy array of them "
-        "before they are detached. A model's own weights are of this kind.",
     )
 
     wrong(
