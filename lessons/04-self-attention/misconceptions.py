@@ -27,25 +27,6 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
     )
 
     wrong(
-        "self_same_generator_three_times",
-        {
-            """
-                self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-                self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-            """: """
-                state = rng.bit_generator.state
-                self.W_q = rng.standard_normal((d_model, d_k)) / 4
-                rng.bit_generator.state = state
-                self.W_k = rng.standard_normal((d_model, d_k)) / 4
-                rng.bit_generator.state = state
-            """,
-            "((d_model, d_v)) / math.sqrt(d_model)": "((d_model, d_v)) / 4",
-        },
-        "All three matrices hold the same random numbers, as when each starts a generator with "
-        "the same seed. They should be three draws, one after the other, from the one rng.",
-    )
-
-    wrong(
         "self_zeros",
         {
             "self.W_q = rng.standard_normal": "self.W_q = np.zeros",
@@ -55,18 +36,6 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
         "All numbers of a matrix are the same, such as 0 or 1. Then all features of a query are "
         "equal, and no training could tell them apart. The matrices should be random draws from "
         "rng.",
-    )
-
-    wrong(
-        "self_identity",
-        {
-            "self.W_q = rng.standard_normal((d_model, d_k))": "self.W_q = np.eye(d_model, d_k)",
-            "self.W_k = rng.standard_normal((d_model, d_k))": "self.W_k = np.eye(d_model, d_k)",
-            "rng.standard_normal((d_model, d_v))": "np.eye(d_model, d_v)",
-        },
-        "Each of your matrices holds only two different numbers. An identity matrix does, for "
-        "one: Q, K and V are then the words themselves. They should be three independent random "
-        "draws.",
     )
 
     wrong(
@@ -95,18 +64,6 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
         """,
         "Your draws come from torch's global random state, and not all from rng. Use the methods "
         "of the generator that you are given.",
-    )
-
-    wrong(
-        "self_own_generator",
-        {
-            "self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)": """
-                rng = np.random.default_rng(0)
-                self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-            """,
-        },
-        "Your numbers come from a fixed seed, so every layer is the same whatever rng is. Draw "
-        "from the rng you are given.",
     )
 
     wrong(
@@ -236,35 +193,6 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
     )
 
     wrong(
-        "self_product_kept_after_first_call",
-        {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                if not hasattr(self, "_all"):
-                    self._all = self.W_q.copy(), self.W_k.copy(), self.W_v.copy()
-                return scaled_dot_product_attention(*(X @ W for W in self._all), mask)
-            """,
-        },
-        "The projections are copied at the first call and used again in the next. forward should "
-        "use the attributes as they are now.",
-    )
-
-    wrong(
-        "self_draws_in_forward",
-        {
-            "self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)": """
-                self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-                self._rng = rng
-            """,
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                self.W_q = self._rng.standard_normal(self.W_q.shape)
-                return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
-            """,
-        },
-        "forward draws new matrices at every call. The draws belong to the constructor: forward "
-        "uses what is there.",
-    )
-
-    wrong(
         "self_no_scale",
         {
             "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
@@ -289,32 +217,6 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
     )
 
     wrong(
-        "self_scale_of_d_v",
-        {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
-                Q = Q * math.sqrt(Q.shape[-1] / V.shape[-1])
-                return scaled_dot_product_attention(Q, K, V, mask)
-            """,
-        },
-        "The scores are divided by the square root of d_v. Values take no part in a score; "
-        "queries and keys have d_k features.",
-    )
-
-    wrong(
-        "self_divides_by_d_k",
-        {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
-                return scaled_dot_product_attention(Q / math.sqrt(Q.shape[-1]), K, V, mask)
-            """,
-        },
-        "The scores are divided by d_k, not by its square root, so the weights are too even. Check "
-        "first: is the scale applied here and once more in the function of lesson 3, which has it "
-        "already?",
-    )
-
-    wrong(
         "self_mask_ignored",
         {"self.W_v, mask": "self.W_v"},
         "The mask has no effect: forbidden words get weight. Check first: is it passed on?",
@@ -331,50 +233,6 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
         "The mask hides where it is True. In this course True means: may attend. "
         "nn.MultiheadAttention has it the other way round.",
         seen="nn.MultiheadAttention",
-    )
-
-    wrong(
-        "self_mask_on_queries",
-        {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                if mask is not None:
-                    n = X.shape[-2]
-                    mask = np.swapaxes(
-                        np.broadcast_to(mask, np.broadcast_shapes(mask.shape, (n, n))), -1, -2
-                    )
-                return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
-            """,
-        },
-        "The mask is transposed: it hides rows (queries) where it should hide columns (keys).",
-    )
-
-    wrong(
-        "self_mask_after_softmax",
-        {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
-                s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-                w = np.exp(s - s.max(-1, keepdims=True))
-                w = w / w.sum(-1, keepdims=True)
-                w = w if mask is None else w * mask
-                return w @ V, w
-            """,
-        },
-        "The mask sets weights to 0 after the softmax. The rest of a row then sums to less than "
-        "1. The mask acts on the scores.",
-    )
-
-    wrong(
-        "self_mask_zeroes_words",
-        {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                if mask is not None and mask.shape[-1] == X.shape[-2]:
-                    X = X * np.swapaxes(mask, -1, -2)[..., :1] if mask.ndim > 1 else X * mask[:, None]
-                return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v)
-            """,
-        },
-        "The mask is used to set words to 0. A word of zeros still gets a weight, since a score "
-        "of 0 is an ordinary score.",
     )
 
     wrong(
@@ -412,18 +270,6 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
     )
 
     wrong(
-        "self_mask_gets_a_batch_axis",
-        {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                mask = None if mask is None else mask[:, None] if mask.ndim == 3 else mask
-                return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
-            """,
-        },
-        "You insert an axis into the mask. A mask broadcasts to the weights as it is; the "
-        "inserted axis makes the weights larger or mixes texts.",
-    )
-
-    wrong(
         "self_one_text_only",
         {
             "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
@@ -442,39 +288,6 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
     )
 
     wrong(
-        "self_three_axes_only",
-        {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
-                s = Q @ K.transpose(0, 2, 1) / math.sqrt(Q.shape[-1])
-                s = s if mask is None else np.where(mask, s, -1e300)
-                w = np.exp(s - s.max(-1, keepdims=True))
-                w = w / w.sum(-1, keepdims=True)
-                w = w if mask is None else w * mask
-                return w @ V, w
-            """,
-        },
-        "The axes of K are exchanged as for exactly one batch axis. There may be none, one, two or "
-        "more: count the axes from the end.",
-        edge=True,
-    )
-
-    wrong(
-        "self_batch_axis_joined",
-        {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
-                if X.ndim == 2:
-                    return scaled_dot_product_attention(Q, K, V, mask)
-                flat = scaled_dot_product_attention(*(x.reshape(-1, x.shape[-1]) for x in (Q, K, V)))
-                return flat[0].reshape(V.shape), flat[1]
-            """,
-        },
-        "The texts of a batch are joined into one long text, and each word attends to the words "
-        "of all of them. Each text should attend to itself.",
-    )
-
-    wrong(
         "self_attends_across_the_batch",
         {
             "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
@@ -489,39 +302,6 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
         "The words attend along the batch axis, to words of other texts. The positions are axis "
         "-2.",
         seen="torch issues: nn.MultiheadAttention without batch_first",
-    )
-
-    wrong(
-        "self_one_batch_axis_at_most",
-        {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
-                s = Q @ (K.T if K.ndim == 2 else K.transpose(0, 2, 1)) / math.sqrt(Q.shape[-1])
-                s = s if mask is None else np.where(mask, s, -1e300)
-                w = np.exp(s - s.max(-1, keepdims=True))
-                w = w / w.sum(-1, keepdims=True)
-                w = w if mask is None else w * mask
-                return w @ V, w
-            """,
-        },
-        "The axes of K are exchanged for none or one batch axis. There may be two or more.",
-        edge=True,
-    )
-
-    wrong(
-        "self_softmax_over_queries",
-        {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
-                s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-                s = s if mask is None else np.where(mask, s, -1e300)
-                w = np.exp(s - s.max(-2, keepdims=True))
-                w = w / w.sum(-2, keepdims=True)
-                return w @ V, w
-            """,
-        },
-        "The softmax runs over the queries: columns sum to 1. Each word, one row, spreads its "
-        "weight over the keys.",
     )
 
     wrong(
@@ -622,20 +402,6 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
             """,
         },
         "The computation goes through float32. Float64 word vectors should keep their precision.",
-    )
-
-    wrong(
-        "self_results_float32",
-        {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                output, weights = scaled_dot_product_attention(
-                    X @ self.W_q, X @ self.W_k, X @ self.W_v, mask
-                )
-                return output.astype(np.float32), weights.astype(np.float32)
-            """,
-        },
-        "The results have the precision of float32 although X is float64. A result is at least as "
-        "precise as the input.",
     )
 
     wrong(
@@ -762,26 +528,6 @@ with exercise("TorchSelfAttention"):
     )
 
     wrong(
-        "torch_self_lazy_projections",
-        """
-            class TorchSelfAttention(nn.Module):
-                def __init__(self, d_model, d_k, d_v):
-                    super().__init__()
-                    self.sizes = d_model, d_k, d_v
-                def forward(self, X, mask=None):
-                    if not hasattr(self, "W_q"):
-                        d_model, d_k, d_v = self.sizes
-                        self.W_q = nn.Linear(d_model, d_k, bias=False).to(X.dtype)
-                        self.W_k = nn.Linear(d_model, d_k, bias=False).to(X.dtype)
-                        self.W_v = nn.Linear(d_model, d_v, bias=False).to(X.dtype)
-                    return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
-        """,
-        "When the layer is built, it has no W_q, W_k and W_v. Made in the first call of forward, "
-        "for one, they come too late: an optimizer collects the parameters before. Or they have "
-        "other names.",
-    )
-
-    wrong(
         "torch_self_not_a_module",
         {
             "(nn.Module)": "",
@@ -883,31 +629,6 @@ with exercise("TorchSelfAttention"):
     )
 
     wrong(
-        "torch_self_scale_of_d_v",
-        {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
-                Q = Q * math.sqrt(Q.shape[-1] / V.shape[-1])
-                return torch_scaled_dot_product_attention(Q, K, V, mask)
-            """,
-        },
-        "The scores are divided by the square root of d_v. Values take no part in a score.",
-    )
-
-    wrong(
-        "torch_self_divides_by_d_k",
-        {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
-                return torch_scaled_dot_product_attention(Q / math.sqrt(Q.shape[-1]), K, V, mask)
-            """,
-        },
-        "The scores are divided by d_k, not by its square root, so the weights are too even. Check "
-        "first: is the scale applied here and once more in the function of lesson 3, which has it "
-        "already?",
-    )
-
-    wrong(
         "torch_self_mask_ignored",
         {"(X), mask": "(X)"},
         "The mask has no effect: forbidden words get weight. Check first: is it passed on?",
@@ -924,33 +645,6 @@ with exercise("TorchSelfAttention"):
         "The mask hides where it is True. In this course True means: may attend. "
         "nn.MultiheadAttention has it the other way round.",
         seen="nn.MultiheadAttention",
-    )
-
-    wrong(
-        "torch_self_mask_on_queries",
-        {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                if mask is not None:
-                    n = X.shape[-2]
-                    mask = mask.expand(torch.broadcast_shapes(mask.shape, (n, n))).mT
-                return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
-            """,
-        },
-        "The mask is transposed: it hides queries where it should hide keys.",
-    )
-
-    wrong(
-        "torch_self_mask_after_softmax",
-        {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
-                s = Q @ K.mT / math.sqrt(Q.shape[-1])
-                w = s.softmax(-1)
-                w = w if mask is None else w * mask
-                return w @ V, w
-            """,
-        },
-        "The mask sets weights to 0 after the softmax. The rest of a row then sums to less than 1.",
     )
 
     wrong(
@@ -995,22 +689,6 @@ with exercise("TorchSelfAttention"):
     )
 
     wrong(
-        "torch_self_nan_in_gradients",
-        {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
-                s = Q @ K.mT / math.sqrt(Q.shape[-1])
-                if mask is not None:
-                    s = s + torch.zeros(mask.shape, dtype=s.dtype).masked_fill(~mask, -math.inf)
-                w = s.softmax(-1).nan_to_num()
-                return w @ V, w
-            """,
-        },
-        "The results are right, but the gradients are NaN where a word may attend to nothing: a "
-        "NaN replaced in the result lives on in the backward pass.",
-    )
-
-    wrong(
         "torch_self_detached_weights",
         {
             "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
@@ -1025,18 +703,6 @@ with exercise("TorchSelfAttention"):
     )
 
     wrong(
-        "torch_self_detached_before_average",
-        {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                _, weights = torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
-                return weights.detach() @ self.W_v(X), weights
-            """,
-        },
-        "The output is computed from detached weights: W_q and W_k get no gradient through the "
-        "output.",
-    )
-
-    wrong(
         "torch_self_no_grad",
         {
             "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
@@ -1046,20 +712,6 @@ with exercise("TorchSelfAttention"):
         },
         "The numbers are right, but they are cut off from the graph (by no_grad, detach or NumPy "
         "inside): no gradient flows back, and nothing can be learned.",
-    )
-
-    wrong(
-        "torch_self_one_text_only",
-        {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
-                s = Q @ K.transpose(0, 1) / math.sqrt(Q.shape[-1])
-                w = s.softmax(-1) if mask is None else s.masked_fill(~mask, -1e30).softmax(-1) * mask
-                return w @ V, w
-            """,
-        },
-        "K.T or transpose(0, 1) exchanges the wrong axes as soon as there is a batch. Count the "
-        "axes from the end.",
     )
 
     wrong(
@@ -1077,20 +729,6 @@ with exercise("TorchSelfAttention"):
     )
 
     wrong(
-        "torch_self_bmm",
-        {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
-                s = torch.bmm(Q, K.mT) / math.sqrt(Q.shape[-1])
-                w = s.softmax(-1) if mask is None else s.masked_fill(~mask, -1e30).softmax(-1) * mask
-                return torch.bmm(w, V), w
-            """,
-        },
-        "`torch.bmm` wants exactly one batch axis. There may be none, one, two or more.",
-        edge=True,
-    )
-
-    wrong(
         "torch_self_attends_across_the_batch",
         {
             "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
@@ -1104,32 +742,6 @@ with exercise("TorchSelfAttention"):
         "The words attend along axis 0, to words of other texts. The layer is batch first: the "
         "positions are axis -2.",
         seen="torch issues: nn.MultiheadAttention without batch_first",
-    )
-
-    wrong(
-        "torch_self_softmax_over_queries",
-        {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
-                s = Q @ K.mT / math.sqrt(Q.shape[-1])
-                w = s.softmax(-2) if mask is None else s.masked_fill(~mask, -1e30).softmax(-2) * mask
-                return w @ V, w
-            """,
-        },
-        "The softmax runs over the queries: columns sum to 1. Each row should.",
-    )
-
-    wrong(
-        "torch_self_softmax_axis_1",
-        {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
-                s = Q @ K.mT / math.sqrt(Q.shape[-1])
-                w = s.softmax(1) if mask is None else s.masked_fill(~mask, -1e30).softmax(1) * mask
-                return w @ V, w
-            """,
-        },
-        "The softmax runs over axis 1. That is the keys for one text, but the queries for a batch.",
     )
 
     wrong(
@@ -1368,17 +980,6 @@ with exercise("permutation_error"):
     )
 
     wrong(
-        "permutation_both_inverse",
-        """
-            inverse = np.argsort(permutation)
-            before = attention(X[..., inverse, :])[0]
-            return float(np.abs(before - attention(X)[0][..., inverse, :]).max())
-        """,
-        "Both sides are permuted with the inverse order. Permuting means: take the rows in the "
-        "order of the permutation, as X[..., permutation, :] does.",
-    )
-
-    wrong(
         "permutation_same_order_twice",
         """
             output = attention(X)[0]
@@ -1426,26 +1027,6 @@ with exercise("permutation_error"):
     )
 
     wrong(
-        "permutation_squared",
-        """
-            before = attention(X[..., permutation, :])[0]
-            after = attention(X)[0][..., permutation, :]
-            return float(((before - after) ** 2).max())
-        """,
-        "You return the largest squared difference. The absolute difference is asked for.",
-    )
-
-    wrong(
-        "permutation_largest_row",
-        {
-            "abs(permuted_first - permuted_last).max()":
-                "np.linalg.norm(permuted_first - permuted_last, axis=-1).max()",
-        },
-        "You return the length of the longest row of the difference. The largest single number is "
-        "asked for.",
-    )
-
-    wrong(
         "permutation_one_text",
         {
             "return float(abs(permuted_first - permuted_last).max())": """
@@ -1468,21 +1049,6 @@ with exercise("permutation_error"):
     )
 
     wrong(
-        "permutation_axis_1",
-        """
-            permutation = np.asarray(permutation)
-            if X.ndim == 2:
-                before, after = attention(X[permutation])[0], attention(X)[0][permutation]
-            else:
-                order = permutation[permutation < X.shape[1]]
-                before, after = attention(X[:, order])[0], attention(X)[0][:, order]
-            return float(np.abs(before - after).max())
-        """,
-        "Axis 1 is permuted. That is right for exactly one batch axis; the rows are axis -2.",
-        edge=True,
-    )
-
-    wrong(
         "permutation_weights_compared",
         {
             "(X[..., permutation, :])[0]": "(X[..., permutation, :])[1]",
@@ -1494,17 +1060,6 @@ with exercise("permutation_error"):
     )
 
     wrong(
-        "permutation_weights_too",
-        """
-            output_1, weights_1 = attention(X[..., permutation, :])
-            output_2, weights_2 = attention(X)
-            one = np.abs(output_1 - output_2[..., permutation, :]).max()
-            return float(max(one, np.abs(weights_1 - weights_2[..., permutation, :]).max()))
-        """,
-        "The weights are compared as well. Only the outputs are asked for.",
-    )
-
-    wrong(
         "permutation_bool",
         {
             "float(abs(permuted_first - permuted_last).max())":
@@ -1512,19 +1067,6 @@ with exercise("permutation_error"):
         },
         "You return whether the outputs agree. The exercise asks for the size of the largest "
         "difference.",
-    )
-
-    wrong(
-        "permutation_in_place",
-        """
-            after = attention(X)[0]
-            before = attention(X[..., permutation, :])[0]
-            moved = after[..., permutation, :].copy()
-            after -= after
-            return float(np.abs(before - moved).max())
-        """,
-        "The difference is written into the output of the layer. If the layer returns its own "
-        "input, X is changed.",
     )
 
     wrong(
@@ -1557,24 +1099,6 @@ with exercise("permutation_error"):
             """,
         },
         "The permutation is taken for an array. A list is allowed too.",
-    )
-
-    wrong(
-        "permutation_array_result",
-        {
-            "float(abs(permuted_first - permuted_last).max())":
-                "np.abs(permuted_first - permuted_last).max(axis=-1)",
-        },
-        "You return one number for each row. One float is asked for.",
-    )
-
-    wrong(
-        "permutation_three_decimals",
-        {
-            "float(abs(permuted_first - permuted_last).max())":
-                "round(float(np.abs(permuted_first - permuted_last).max()), 3)",
-        },
-        "Small differences are rounded away: the result has too few digits.",
     )
 
     wrong(
@@ -1636,13 +1160,6 @@ with exercise("attention_cost"):
     )
 
     wrong(
-        "cost_sums_shorter_by_one",
-        {"(d_k + d_v)": "(d_k - 1) + n * d_v * (n - 1)"},
-        "Only the additions are counted: a sum of d_k products has d_k - 1 of them. A "
-        "multiply-add counts each product with its addition once.",
-    )
-
-    wrong(
         "cost_with_projections",
         {"(d_k + d_v)": "(d_k + d_v) + n * d_k * (2 * d_k + d_v)"},
         "The projections are counted too. Here only the two products of attention count.",
@@ -1701,37 +1218,15 @@ with exercise("attention_cost"):
     )
 
     wrong(
-        "cost_causal_half",
-        {
-            "* n *": "* (n - 1) *",
-            '"score_entries": n * n': '"score_entries": n * (n - 1)',
-        },
-        "Pairs of a word with itself are left out. A word may look at itself.",
-    )
-
-    wrong(
         "cost_entries_of_output",
         {'"score_entries": n * n': '"score_entries": n * d_v'},
         "The number of output entries is given for the number of scores.",
     )
 
     wrong(
-        "cost_entries_of_a_row",
-        {'"score_entries": n * n': '"score_entries": n '},
-        "You give the scores of one word. There are n words.",
-    )
-
-    wrong(
         "cost_entries_in_bytes",
         {'"score_entries": n': '"score_entries": 4 * n'},
         "You give four times the number, as one does for bytes. The number of scores is asked for.",
-    )
-
-    wrong(
-        "cost_scores_and_weights",
-        {'"score_entries": n': '"score_entries": 2 * n'},
-        "You give twice the number, as if scores and weights were counted as two matrices. "
-        "score_entries is the number of scores.",
     )
 
     wrong(
@@ -1752,13 +1247,6 @@ with exercise("attention_cost"):
         },
         "The counts are NumPy integers of 64 bits: they are no Python int, and overflow silently "
         "for very long texts.",
-    )
-
-    wrong(
-        "cost_tuple",
-        "return n * n * (d_k + d_v), n * n",
-        "You return a tuple. A dictionary with the keys multiply_adds and score_entries is asked "
-        "for.",
     )
 
     wrong(
@@ -1891,10 +1379,7 @@ choice(
 with exercise("mended_encoder"):
     wrong(
         "encoder_mask_from_the_numbers",
-        {
-            "torch.arange(batch.shape[1]) < lengths[:, None, None]":
-                "(batch != 0).any(dim=-1)[:, None]",
-        },
+        {"torch.arange(batch.shape[1]) < lengths[:, None": "(batch != 0).any(dim=-1)[:"},
         "You read from the numbers what is padding. A word whose numbers are all 0 is a word, too: "
         "what is padding, the lengths say.",
         seen="a trial with typical wrong answers",
@@ -1974,15 +1459,6 @@ with exercise("mended_encoder"):
         "encoder_one_length_for_all",
         {"len(one) for one in sentences": "len(sentences[0]) for one in sentences"},
         "You take the length of the first sentence for all of them.",
-    )
-    wrong(
-        "encoder_mask_of_numbers",
-        {
-            "layer(batch, keep)":
-                "layer(batch, torch.zeros(keep.shape).masked_fill(~keep, -math.inf))",
-        },
-        "Words attend to the padding and not to words, as with a mask that is True for padding, or one "
-        "of numbers, of which what is not 0 counts as True. The mask is boolean, True = may attend.",
     )
 
     wrong(
