@@ -72,6 +72,7 @@ def bundle_of(root: Path, into: Path) -> Bundle:
     return Bundle.load(into / lesson.folder)
 
 
+@pytest.mark.slow
 def test_a_notebook_is_graded_at_once(tmp_path: Path) -> None:
     path = notebook_at(tmp_path / "source" / "ps1" / "Problem 1.ipynb", *CELLS)
     made = import_notebooks(path.parent.parent, tmp_path / "mine")

@@ -481,6 +481,7 @@ class AtOnce(Executor):
         return future
 
 
+@pytest.mark.slow
 def test_a_notebook_that_is_replaced_while_it_is_graded_has_the_verdict_of_what_was_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

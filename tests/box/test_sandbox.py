@@ -213,6 +213,7 @@ def users_in(box: Box) -> list[list[str]]:
     return [line.split() for line in inside(box, "return open('/proc/self/uid_map').readlines()")]
 
 
+@pytest.mark.slow
 def test_boxes_have_a_user_namespace_also_where_root_grades(
     confined: Boxes, box: Box, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -526,6 +527,7 @@ def test_the_filter_looks_at_the_machine_first() -> None:
                 assert position + 1 + max(yes, no) < len(steps), "a jump out of the program"
 
 
+@pytest.mark.slow
 def test_without_bubblewrap_grading_refuses_and_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -588,6 +590,7 @@ def fake_bubblewrap(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) 
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
 
 
+@pytest.mark.slow
 def test_a_trial_that_ran_out_of_time_is_not_taken_for_no_sandbox(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -612,6 +615,7 @@ def test_a_trial_that_ran_out_of_time_is_not_taken_for_no_sandbox(
         why_not_confined()
 
 
+@pytest.mark.slow
 def test_a_trial_that_ran_out_of_time_is_tried_again_with_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,6 +73,7 @@ def test_an_abundant_answer_is_a_verdict_and_costs_nobody_else(name: str, bundle
     assert message(verdict, "test_answer_size")
 
 
+@pytest.mark.slow
 def test_what_passes_the_allowance_is_named(
     bundle: Bundle, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

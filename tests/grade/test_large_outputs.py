@@ -93,6 +93,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> ClassFolder:
     return new(tmp_path_factory.mktemp("large"))
 
 
+@pytest.mark.slow
 def test_a_notebook_that_printed_40_mb_is_collected_and_read(
     folder: ClassFolder, tmp_path: Path
 ) -> None:

@@ -304,6 +304,7 @@ def test_what_is_asked_otherwise_and_does_not_end_costs_no_repair() -> None:
     assert "Look at line 2 of your cell" in said
 
 
+@pytest.mark.slow
 def test_a_search_that_does_not_end_costs_only_itself() -> None:
     answer = "def f(x):\n    import time\n    time.sleep(0 * x)\n    return 7\n"
     said = in_this_notebook(

@@ -187,6 +187,7 @@ def test_an_accident_is_no_mistake(
     assert "does not pass" not in last and "Traceback" not in last
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("result", "said"),
     [

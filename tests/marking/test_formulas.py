@@ -71,6 +71,7 @@ def test_a_formula_that_defines_a_command_is_shown_as_typed(page: Any, macro: st
     assert macro[:10] in made
 
 
+@pytest.mark.slow
 def test_a_formula_that_never_ends_is_ended_and_the_next_is_converted() -> None:
     """Past the refusal of macros: a converter has other ways to be slow."""
     with pytest.raises(TooMuch):
