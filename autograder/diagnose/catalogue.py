@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ from lesson_kit.tensors import one_thread
 class Known:
     """What is known of one exercise's mistakes: what tests see of each, as graded and at home."""
 
-    made_from: str
+    made_from: Sequence[str]
     graded: Mapping[str, Seen]
     at_home: Mapping[str, Seen]
 
@@ -89,21 +89,28 @@ def graded_cells(lesson: Lesson, exercise: str) -> list[str]:
     return [test for test in lesson.tests if exercise_of(test, names) == exercise]
 
 
-def made_from(depends: Dependencies, exercise: str) -> str:
-    """Changes with all in this repository that the evidence of an exercise's mistakes comes from.
+def made_from(depends: Dependencies, exercise: str) -> dict[str, str]:
+    """By test of an exercise, a digest that changes with all in this repository that comes into
+    what the test sees of the exercise's mistakes.
 
-    That is: the code that its tests, its answer and its entries reach, and what makes evidence.
-    A changed sentence of the story or of a mistake, or another exercise's test, is not.
+    That is: the code that the test, the answer and the entries reach, and what makes evidence.
+    A changed sentence of the story or of a mistake, or another test, is not.
     """
     lesson = depends.lesson
-    tests = {test: lesson.tests[test] for test in graded_cells(lesson, exercise)}
     wrong = [(entry.name, entry.source) for entry in entries(lesson)[exercise]]
-    sources = [cell.source for cell in tests.values()] + [source for _, source in wrong]
-    behind = depends.behind([lesson.exercises[exercise], *sources], {})
-    graded = [
-        (test, cell.source, nbgrader_metadata(cell)["points"]) for test, cell in tests.items()
-    ]
-    return digest([graded, wrong, behind, DIAGNOSIS_SEED, makers()])
+    sources = [lesson.exercises[exercise], *(source for _, source in wrong)]
+    digests = {}
+    for test in graded_cells(lesson, exercise):
+        cell = lesson.tests[test]
+        graded = (test, cell.source, nbgrader_metadata(cell)["points"])
+        behind = depends.behind([cell.source, *sources], {})
+        digests[test] = digest([graded, wrong, behind, DIAGNOSIS_SEED, makers()])[:16]
+    return digests
+
+
+def fits(locked: OfExercise, digests: Mapping[str, str]) -> bool:
+    """Whether a lock's evidence comes from what there is: these digests of tests."""
+    return sorted(locked.made_from) == sorted(digests.values())
 
 
 def known_in(lesson: Lesson) -> dict[str, Known]:
@@ -117,14 +124,19 @@ def known_in(lesson: Lesson) -> dict[str, Known]:
         for exercise in entries(lesson):
             locked = lock.exercises.get(exercise, OfExercise())
             there = dict(zip(locked.handed_out, handed_out.get(exercise, ())))
-            digest = made_from(matrix.depends, exercise)
+            digests = made_from(matrix.depends, exercise)
             known[exercise] = Known(locked.made_from, locked.seen, there)
-            if locked.made_from != digest or len(there) != len(locked.handed_out):
-                known[exercise] = looked_at(matrix, exercise, digest, known[exercise])
+            whole = len(there) == len(locked.handed_out)
+            if not (whole and fits(locked, digests)):
+                kept = locked.made_from if whole else ()
+                stale = {test for test, digest in digests.items() if digest not in kept}
+                known[exercise] = looked_at(matrix, exercise, known[exercise], stale)
     return known
 
 
-def looked_at(matrix: Matrix, exercise: str, digest: str, before: Known | None) -> Known:
+def looked_at(
+    matrix: Matrix, exercise: str, before: Known | None = None, stale: Collection[str] | None = None
+) -> Known:
     """The evidence of an exercise's mistakes from the matrix.
 
     Rounding differs between processors, and no way to write a number down is safe from that:
@@ -134,21 +146,29 @@ def looked_at(matrix: Matrix, exercise: str, digest: str, before: Known | None) 
     Args:
         matrix: of the lesson.
         exercise: its name.
-        digest: see :func:`made_from`.
         before: what was committed; None to begin from nothing.
+        stale: the tests that are looked at; of the others, what was committed is kept. All of them
+            where nothing is said.
     """
-    before = before or Known("", {}, {})
+    before = before or Known((), {}, {})
     lesson = matrix.lesson
     tests = graded_cells(lesson, exercise)
     visible = [test for test in tests if not HIDDEN.search(lesson.tests[test].source)]
     graded: dict[str, Seen] = {}
     at_home: dict[str, Seen] = {}
     for entry in entries(lesson)[exercise]:
-        its = seen(matrix.of(entry, tests, DIAGNOSIS_SEED))
-        graded[entry.name] = as_before(its, before.graded.get(entry.name, {}))
-        its = seen(matrix.of(entry, visible, DIAGNOSIS_SEED, as_graded=False))
-        at_home[entry.name] = as_before(its, before.at_home.get(entry.name, {}))
-    return Known(digest, graded, {name: its for name, its in at_home.items() if any(its.values())})
+        for its, old, cells, as_graded in (
+            (graded, before.graded, tests, True),
+            (at_home, before.at_home, visible, False),
+        ):
+            was = old.get(entry.name, {})
+            anew = [test for test in cells if stale is None or test in stale]
+            outcomes = matrix.of(entry, anew, DIAGNOSIS_SEED, as_graded=as_graded)
+            now = as_before(seen(outcomes), was)
+            its[entry.name] = {test: now.get(test, was.get(test, ())) for test in cells}
+    digests = made_from(matrix.depends, exercise)
+    some = {name: its for name, its in at_home.items() if any(its.values())}
+    return Known(tuple(digests.values()), graded, some)
 
 
 def as_before(now: Seen, before: Seen) -> Seen:
@@ -240,7 +260,7 @@ def lock(lesson: Lesson) -> None:
             order = [entry.name for entry in entries(lesson)[exercise]]
             after.exercises[exercise] = replace(
                 after.exercises[exercise],
-                made_from=known[exercise].made_from,
+                made_from=list(known[exercise].made_from),
                 seen=dict(known[exercise].graded),
                 handed_out=[name for name in order if name in known[exercise].at_home],
             )
@@ -274,8 +294,7 @@ def _fits(lesson: Lesson) -> bool:
     kept = Lock.read(lesson, released(lesson)).exercises
     depends = Dependencies(lesson)
     return all(
-        name in kept and kept[name].made_from == made_from(depends, name)
-        for name in entries(lesson)
+        name in kept and fits(kept[name], made_from(depends, name)) for name in entries(lesson)
     )
 
 

@@ -1,10 +1,10 @@
 """The lock of a lesson: what is known of its tests, committed, so that a clone computes nothing.
 
-``lessons/NN-name/lock.json`` holds, for each exercise, the digest of what the evidence of its known
-mistakes comes from, that evidence, and the digest of what was proved of it. What lies beside the
-released notebook already, the evidence of visible checks, is referred to by its number there, and
-not written twice; the rest is packed. A digest that does not fit means that the exercise is looked
-at anew.
+``lessons/NN-name/lock.json`` holds, for each exercise, digests of what the evidence of its known
+mistakes comes from, one a test, that evidence, and the digest of what was proved of it. What lies
+beside the released notebook already, the evidence of visible checks, is referred to by its number
+there, and not written twice; the rest is packed. A digest that does not fit means that the test, or
+the exercise, is looked at anew.
 
 ``autograder build`` writes the evidence, ``autograder trial`` what was proved.
 """
@@ -39,7 +39,7 @@ class OfExercise:
     """What a lock says of one exercise.
 
     Attributes:
-        made_from: digest of what the evidence comes from.
+        made_from: digests of what the evidence comes from, one for each test.
         seen: of each known mistake, by its name, what the tests saw of it as graded.
         handed_out: names of the mistakes that a visible check sees, in the released file's order;
             in the lock their places among the names of ``seen`` in order.
@@ -48,7 +48,7 @@ class OfExercise:
             many.
     """
 
-    made_from: str = ""
+    made_from: list[str] = field(default_factory=list)
     seen: dict[str, Seen] = field(default_factory=dict)
     handed_out: list[str] = field(default_factory=list)
     proved: str = ""
@@ -123,7 +123,7 @@ def _of_exercise(entry: Mapping[str, Any], handed_out: Sequence[Seen]) -> OfExer
     seen = {mistake: _read(tree, handed_out) for mistake, tree in unpack(entry["seen"]).items()}
     known = sorted(seen)
     there = [name if isinstance(name, str) else known[name] for name in entry["handed_out"]]
-    return OfExercise(entry["made_from"], seen, there, proved, named)
+    return OfExercise(list(entry["made_from"]), seen, there, proved, named)
 
 
 def _json(value: Any) -> str:

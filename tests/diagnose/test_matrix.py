@@ -276,10 +276,38 @@ def test_a_lock_fits_until_what_it_comes_from_changes(
     found = {
         one
         for one in ("double", "quadruple")
-        if locked[one].made_from != catalogue.made_from(Dependencies(now), one)
+        if not catalogue.fits(locked[one], catalogue.made_from(Dependencies(now), one))
     }
     assert found == anew
     assert bool(catalogue.not_locked([now])) is bool(anew)
+
+
+def test_a_changed_test_is_looked_at_alone(
+    course: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    built(course)
+    change(course, "tiny.py", "Is it twice x?", "Twice x?")
+    computed: list[str] = []
+    compute = Matrix._computed
+
+    def noted(self: Matrix, answers: object, test: str, *rest: object) -> matrix.Outcome:
+        computed.append(test)
+        return compute(self, answers, test, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Matrix, "_computed", noted)
+    monkeypatch.setenv("AUTOGRADER_CACHE", str(tmp_path / "empty"))
+    lesson = built(course)
+    assert set(computed) == {"test_double"}
+    with Matrix(lesson) as opened:
+        anew = catalogue.looked_at(opened, "double")
+    assert set(computed) == {"test_double", "test_double_errors"}
+    assert seen_by(catalogue.known_in(lesson)["double"]) == seen_by(anew) != {}
+
+
+def seen_by(known: catalogue.Known) -> dict[tuple[str, str], object]:
+    """What tests saw of each mistake, as graded."""
+    every = ((name, test, its) for name, seen in known.graded.items() for test, its in seen.items())
+    return {(name, test): pieces for name, test, pieces in every if pieces}
 
 
 def test_what_was_proved_stands_in_the_lock_until_it_changes(course: Path) -> None:
