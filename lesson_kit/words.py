@@ -71,9 +71,10 @@ def said(text: str) -> str:
     found = catalogue.gettext(text)
     if found != text:
         return found
-    for pattern, names, form in forms:
-        if match := pattern.fullmatch(text):
-            fields = {name: said(part) for name, part in zip(names, match.groups())}
+    for form in forms:
+        literals, names = _FIELD.split(form)[::2], _FIELD.findall(form)
+        if (values := _between(literals, text)) is not None:
+            fields = {name: said(value) for name, value in zip(names, values)}
             parts = _FIELD.split(catalogue.gettext(form))
             parts[1::2] = [fields.get(name, "") for name in parts[1::2]]
             return "".join(parts)
@@ -116,8 +117,7 @@ def words_in(folder: Path) -> str:
         return ""
 
 
-_Form = tuple[re.Pattern[str], list[str], str]
-_Read = tuple[gettext.NullTranslations, list[_Form]]
+_Read = tuple[gettext.NullTranslations, list[str]]
 _NONE: _Read = (_ENGLISH, [])
 
 
@@ -141,13 +141,23 @@ def _unpacked(catalogue: str) -> _Read:
         tree = json.loads(bz2.decompress(b64decode(catalogue)))
         read = gettext.GNUTranslations(io.BytesIO(b64decode(tree["catalogue"])))
         # The longest first: it says most, and leaves least to its fields.
-        forms = sorted(tree["forms"], key=lambda form: -len(_FIELD.sub("", form)))
-        return read, [_form(form) for form in forms]
+        return read, sorted(tree["forms"], key=lambda form: -len(_FIELD.sub("", form)))
     except (OSError, ValueError, KeyError, TypeError, EOFError):
         return _NONE  # a damaged file costs the translation and nothing else
 
 
-def _form(form: str) -> _Form:
-    parts = _FIELD.split(form)  # text, name, text, name, ..., text
-    pattern = "(.*?)".join(map(re.escape, parts[::2]))
-    return re.compile(pattern, re.S), parts[1::2], form
+def _between(literals: list[str], text: str) -> list[str] | None:
+    """What stands between pieces of a text. Each is looked for once: students choose some texts."""
+    first, *middle, last = literals
+    at, end = len(first), len(text) - len(last)
+    if at > end or not (text.startswith(first) and text.endswith(last)):
+        return None
+    values = []
+    for literal in middle:
+        place = text.find(literal, at, end)
+        if place < 0:
+            return None
+        values.append(text[at:place])
+        at = place + len(literal)
+    values.append(text[at:end])
+    return values

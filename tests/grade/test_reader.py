@@ -73,6 +73,7 @@ WHO = {
     "grade/remote_names.py": OURS,  # a probe's source
     "grade/tester.py": OURS,  # the setup cell and test cells
     "grade/course_code.py": OURS,
+    "lesson_kit/words.py": OURS,  # forms of the course's sentences
     "diagnose/plain_run.py": OURS,
     "diagnose/idle.py": OURS,
     "diagnose/matrix.py": OURS,
