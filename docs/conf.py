@@ -7,6 +7,7 @@ internet.
 from __future__ import annotations
 
 import sys
+from html import escape
 from pathlib import Path
 
 from docutils import nodes
@@ -20,6 +21,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 from lesson_pages import ROOT, as_page, front_page, page_of
 
 COURSE = Course.load(ROOT)
+DESCRIPTION = (
+    "A course of Jupyter notebooks with checks that say which mistake you made, and an autograder "
+    "for classes."
+)
 project = "Attention course and autograder"
 extensions = ["myst_nb"]
 html_theme = "furo"
@@ -31,6 +36,7 @@ templates_path = ["templates"]
 html_additional_pages = {"index": "the_course.html"}
 html_context = {"course": front_page(COURSE)}
 html_static_path = ["alignment.png"]
+html_favicon = "favicon.svg"
 
 root_doc = "docs/index"
 include_patterns = ["docs/*.md", "SECURITY.md", "lessons/README.md"]
@@ -81,7 +87,18 @@ def _formula(writer: nodes.NodeVisitor, node: nodes.math | nodes.math_block) -> 
     raise nodes.SkipNode
 
 
+def _described(
+    app: Sphinx, page: str, template: str, context: dict[str, str], tree: nodes.document | None
+) -> None:
+    """What a search engine shows of a page."""
+    about = {page_of(one): f"{one.title}. {one.about}" for one in COURSE.lessons}
+    words = about.get(page.replace("solutions/", "course/", 1), f"{COURSE.title}. {DESCRIPTION}")
+    meta = f'<meta name="description" content="{escape(words)}">'
+    context["metatags"] = context.get("metatags", "") + meta
+
+
 def setup(app: Sphinx) -> None:
-    """Formulas as MathML, which browsers draw; the lessons as pages."""
+    """Formulas as MathML, which browsers draw; the lessons as pages, each with a description."""
+    app.connect("html-page-context", _described)
     app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
     app.connect("source-read", _read)

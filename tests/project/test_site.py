@@ -93,6 +93,7 @@ def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(site: Path) ->
         )
         loaded = [one for one in loaded if not one.startswith("data:image/png;base64,")]
         assert not [one for one in loaded if "//" in one], path
+        assert path.read_text().count('<meta name="description" content="') == 1, path
     for path in site.rglob("*.css"):
         assert not re.findall(
             r"(?:url\(|@import)\s*['\"]?https?:", path.read_text(encoding="utf-8")
