@@ -18,12 +18,13 @@ import numpy as np
 
 from . import call_errors, dtype_errors, shape_errors
 from .evidence import raised_by_hand
+from .words import N_, tr
 
 __all__ = ["REFUSED", "in_a_cell", "lines_of", "meaning", "unwritten"]
 
 
 #: What is to be said of an exception that the student's own code raises with a statement.
-REFUSED = (
+REFUSED = N_(
     "Your own `raise` or `assert` refuses something here: is its condition right, and the kind of "
     "error?"
 )
@@ -35,7 +36,7 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _WHAT_KERAS_WAS_GIVEN = "Arguments received by"
 
 #: The first that fits is told.
-_RULES = [*shape_errors.RULES, *call_errors.RULES, *dtype_errors.RULES]
+RULES = [*shape_errors.RULES, *call_errors.RULES, *dtype_errors.RULES]
 
 
 def meaning(kinds: tuple[str, ...], text: str) -> str:
@@ -46,7 +47,7 @@ def meaning(kinds: tuple[str, ...], text: str) -> str:
         text: its own.
     """
     text = text.partition(_WHAT_KERAS_WAS_GIVEN)[0]
-    for kind, pattern, sentence in _RULES:
+    for kind, pattern, sentence in RULES:
         if not set(kind.split()) & set(kinds):
             continue
         match = re.search(pattern, text)
@@ -70,9 +71,9 @@ def lines_of(error: BaseException) -> list[str]:
     by_hand = raised_by_hand(error)
     lines = [REFUSED if by_hand else meaning(kinds, text)]
     lines.append(
-        f"It raised {type(error).__name__}: {text[:500]}"
+        tr("It raised {kind}: {text}", kind=type(error).__name__, text=text[:500])
         if text
-        else f"It raised {type(error).__name__}."
+        else tr("It raised {kind}.", kind=type(error).__name__)
     )
     lines.append(_where(error, kinds))
     return [line for line in lines if line]
@@ -98,22 +99,24 @@ def _where(error: BaseException, kinds: tuple[str, ...]) -> str:
     if inside:
         frame, line = inside[-1]
         source = linecache.getline(frame.f_code.co_filename, line).strip()
-        said = f"This was in `{frame.f_code.co_name}`, line {line} of its cell: `{source}`"
-        shapes = _shapes(source, frame)
-        return f"{said} {shapes}".strip() + _called_in(inside)
+        place = {"name": frame.f_code.co_name, "line": line, "source": source}
+        where = tr("This was in `{name}`, line {line} of its cell: `{source}`", **place)
+        return f"{where} {_shapes(source, frame)}".strip() + _called_in(inside)
     if frames:
         frame, line = frames[-1]
         source = linecache.getline(frame.f_code.co_filename, line).strip()
         if "NameError" in kinds:
-            return f"This was in the line `{source}`"
+            return tr("This was in the line `{source}`", source=source)
         if frame.f_code is not outermost:
-            return (
-                f"This was in a line of the check, `{source}`: what your code made is not what "
-                "it counts on. Has it the parts that the card asks for?"
+            return tr(
+                "This was in a line of the check, `{source}`: what your code made is not what it "
+                "counts on. Has it the parts that the card asks for?",
+                source=source,
             )
-        return (
-            f"The check could not go on in `{source}` with what your code gave. Is it of the kind "
-            "that the card asks for, with all its parts?"
+        return tr(
+            "The check could not go on in `{source}` with what your code gave. Is it of the kind "
+            "that the card asks for, with all its parts?",
+            source=source,
         )
     return ""
 
@@ -125,7 +128,8 @@ def _called_in(frames: list[tuple[FrameType, int]]) -> str:
         return ""
     frame, line = [(frame, line) for frame, line in frames if frame.f_code.co_filename == first][-1]
     source = linecache.getline(frame.f_code.co_filename, line).strip()
-    return f" It was called in `{frame.f_code.co_name}`, line {line} of its cell: `{source}`"
+    called = N_(" It was called in `{name}`, line {line} of its cell: `{source}`")
+    return tr(called, name=frame.f_code.co_name, line=line, source=source)
 
 
 def _shapes(source: str, frame: FrameType) -> str:
@@ -141,13 +145,14 @@ def _shapes(source: str, frame: FrameType) -> str:
         value: Any = frame.f_locals.get(node.id, _shapes)
         shape = getattr(value, "shape", None)
         if isinstance(shape, tuple) and shape and not isinstance(value, np.dtype):
-            described[node.id] = f"has shape {tuple(int(length) for length in shape)}"
+            lengths = tuple(int(length) for length in shape)
+            described[node.id] = tr("has shape {shape}", shape=lengths)
         elif value is None:
-            described[node.id] = "is None"
+            described[node.id] = tr("is None")
     if not 0 < len(described) <= 4:
         return ""
     told = ", ".join(f"`{name}` {what}" for name, what in described.items())
-    return f"There {told}."
+    return tr("There {told}.", told=told)
 
 
 def _whole(line: str) -> str:

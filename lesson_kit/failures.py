@@ -170,7 +170,7 @@ class CheckFailed(AssertionError):
 
 def _sentence(detail: str) -> str:
     """With a capital, unless it begins with a name from code."""
-    # Translators: how what is not code begins, in small letters: articles, each with its space.
+    # How what is no code begins, in small letters: articles, each with its space.
     begins = tuple(tr("the |item ").split("|"))
     return detail[0].upper() + detail[1:] if detail.startswith(begins) else detail
 

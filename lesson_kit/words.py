@@ -29,6 +29,9 @@ WORDS = "words"
 #: The same as in :mod:`.setting`, which a student's own package lacks.
 _DATA_FILE = "lesson_data.json"
 
+#: Characters of a text that is looked for by its form; no sentence of ours is longer.
+_LONGEST = 2_000
+
 _FIELD = re.compile(r"\{(\w+)\}")
 _ENGLISH = gettext.NullTranslations()
 
@@ -69,7 +72,7 @@ def said(text: str) -> str:
     if catalogue is _ENGLISH or not text:
         return text
     found = catalogue.gettext(text)
-    if found != text:
+    if found != text or len(text) > _LONGEST:
         return found
     for form in forms:
         literals, names = _FIELD.split(form)[::2], _FIELD.findall(form)

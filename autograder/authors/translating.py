@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 from collections.abc import Iterable, Iterator
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["engine_template", "fill_in", "lesson_template", "not_translated", "remarks", "unfit"]
 
-#: How sentences are marked in code; of two forms, which arguments they are.
-_MARKS = {"tr": None, "N_": None, "tr_n": (1, 2), "N_n": (1, 2)}
+#: How sentences are marked in code, and in how many forms.
+_MARKS = {"tr": 1, "N_": 1, "tr_n": 2, "N_n": 2}
 
 _FIELDS = re.compile(r"\{(\w*)\}")
 _CODE = re.compile(r"`[^`]*`|\$[^$]+\$")
@@ -49,19 +50,28 @@ def engine_template() -> Catalog:
     for package in (lesson_kit, autograder):
         root = Path(str(package.__file__)).parent
         for path in sorted(root.rglob("*.py")):
-            source = path.read_bytes()
-            if b"lesson_kit.words" not in source and b"from .words" not in source:
-                continue
             where = [(f"{root.name}/{path.relative_to(root).as_posix()}", 0)]
-            for _, text, comments, _ in extract("python", io.BytesIO(source), _MARKS, ["Transl"]):
-                template.add(text, locations=where, auto_comments=comments)
+            for text in _marked(path.read_text(encoding="utf-8")):
+                template.add(text, locations=where)
     for path in sorted(Path(autograder.__file__).parent.glob("templates/**/*.j2")):
         marked = extract("jinja2.ext:babel_extract", io.BytesIO(path.read_bytes()), {"_": None})
-        for _, text, _, _ in marked:
-            template.add(text, locations=[(f"templates/{path.name}", 0)])
-    for name, text in engine_forms():
-        template.add(text, locations=[(name, 0)])
+        for _, said, _, _ in marked:
+            template.add(said, locations=[(f"templates/{path.name}", 0)])
+    for name, sentence in engine_forms():
+        template.add(sentence, locations=[(name, 0)])
     return template
+
+
+def _marked(source: str) -> Iterator[str | tuple[str, str]]:
+    """The marked sentences of a module, also those inside f-strings, which tokens hide."""
+    if not any(f"{mark}(" in source for mark in _MARKS):
+        return
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            forms = _MARKS.get(node.func.id, 0)
+            texts = [one.value for one in node.args[:forms] if isinstance(one, ast.Constant)]
+            if forms and len(texts) == forms:
+                yield str(texts[0]) if forms == 1 else (str(texts[0]), str(texts[1]))
 
 
 def fill_in(path: Path, template: Catalog) -> None:

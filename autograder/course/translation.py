@@ -8,6 +8,7 @@ catalogue lacks, or has as fuzzy, stays English.
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -48,9 +49,14 @@ ENGLISH = "en"
 
 _ENGINE = Path(autograder.__file__).with_name("languages")
 
-#: Modules of the kit whose sentences are not marked one by one: they go through
-#: :func:`lesson_kit.words.said` where they are shown, as those of a lesson's cells do.
-_SHOWN_WHOLE = ("answer_text", "batteries", "probes", "repair", "small_changes")
+#: Modules whose sentences are not marked one by one: they go through
+#: :func:`lesson_kit.words.said` where they are shown, as those of a lesson's cells do. So do the
+#: meanings of exceptions.
+_SHOWN_WHOLE = (
+    *(f"lesson_kit/{name}.py" for name in ("answer_text", "batteries", "probes", "repair")),
+    *("lesson_kit/absent.py", "lesson_kit/small_changes.py"),
+    *("autograder/grade/flags.py", "autograder/grade/reasons.py", "autograder/grade/submission.py"),
+)
 
 #: What else goes through it: how a feedback page begins what a hidden check looks at, of which
 #: :func:`.messages.looked_at` is the rest; a part of a result; and what the build knows the last
@@ -62,6 +68,8 @@ _OTHERS = (
         "passes."
     ),
     N_("item {number} of {name}"),
+    N_("in your line `{line}`"),
+    N_("in what your line `{line}` calls"),
     N_("the gradient of {name} along a direction"),
     N_("**Onward.** "),
     N_(" [All lessons, and how far you are](../start.ipynb)."),
@@ -110,13 +118,20 @@ def engine_catalogue(language: str) -> Path:
 
 @cache
 def engine_forms() -> tuple[tuple[str, str], ...]:
-    """The sentences of the kit that are not marked, each behind the name of its module."""
-    root = Path(str(lesson_kit.__file__)).parent
-    return tuple(
-        (f"lesson_kit/{name}.py", text)
+    """The sentences that are not marked, each behind the name of its module."""
+    from lesson_kit.exceptions import RULES  # brings NumPy
+
+    root = Path(autograder.__file__).parent.parent
+    kit = Path(str(lesson_kit.__file__)).parent.parent
+    found = [
+        (name, text)
         for name in _SHOWN_WHOLE
-        for text, _ in words_in_code((root / f"{name}.py").read_text(encoding="utf-8"))
-    )
+        for text, _ in words_in_code(
+            ((kit if name.startswith("lesson_kit") else root) / name).read_text(encoding="utf-8")
+        )
+    ]
+    meanings = (re.sub(r"\\(\d)", r"{_\1}", sentence) for _, _, sentence in RULES)
+    return (*found, *(("lesson_kit/exceptions.py", text) for text in meanings))
 
 
 def lesson_catalogue(lesson: Lesson) -> Path:

@@ -35,7 +35,7 @@ _environment = jinja2.Environment(
     trim_blocks=True,
     undefined=jinja2.StrictUndefined,
 )
-_environment.globals["_"] = tr
+_environment.globals |= {"_": tr, "said": said}
 _environment.filters["formulas"] = with_formulas
 _environment.filters["points"] = as_points
 
