@@ -198,10 +198,10 @@ def not_yet_right(exercise: str) -> str:
     if not wrong:
         return ""
     names = tr(" and ").join(f"`{name}`" for name in wrong)
-    one, many = N_n(
+    singular, plural = N_n(
         "{names} does not pass yet: mend that first.", "{names} do not pass yet: mend that first."
     )
-    return tr_n(one, many, len(wrong), names=names)
+    return tr_n(singular, plural, len(wrong), names=names)
 
 
 def _names(source: str) -> set[str]:

@@ -32,6 +32,7 @@ from .differences import (
     first_place,
     in_place_of,
     kind_of,
+    told_apart,
     tolerance,
     where_they_differ,
     with_verb,
@@ -193,7 +194,7 @@ def _how_they_differ(
 ) -> str:
     name, against = names
     if got.ndim == 0:
-        return with_verb(name, in_place_of(IS, *_told_apart(got, want), against))
+        return with_verb(name, in_place_of(IS, *told_apart(got, want), against))
     first = first_place(wrong)
     place: dict[str, object] = {"place": list(first)}
     if np.isnan(got).any():
@@ -205,7 +206,7 @@ def _how_they_differ(
     if want.dtype == bool:
         differ = N_("{number} of {size} values differ; the first at {place}.")
         return tr(differ, number=number, size=wrong.size, **place)
-    yours, right = _told_apart(got[first], want[first])
+    yours, right = told_apart(got[first], want[first])
     if against:
         differ = N_(
             "{number} of {size} values differ by more than the check allows for rounding; the "
@@ -218,15 +219,6 @@ def _how_they_differ(
         )
     shown = {"yours": yours, "right": right, "against": said(against)}
     return tr(differ, number=number, size=wrong.size, **shown, **place)
-
-
-def _told_apart(got: Any, want: Any) -> tuple[str, str]:
-    """Two numbers as text, with as many digits as it takes to see that they differ."""
-    for digits in (6, 10, 17):
-        texts = f"{got:.{digits}g}", f"{want:.{digits}g}"
-        if texts[0] != texts[1]:
-            break
-    return texts
 
 
 _NO_GRADIENT = N_n(

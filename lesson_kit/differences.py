@@ -29,6 +29,7 @@ __all__ = [
     "first_place",
     "in_place_of",
     "kind_of",
+    "told_apart",
     "tolerance",
     "where_they_differ",
     "with_verb",
@@ -177,8 +178,8 @@ def with_verb(name: str, says: Says) -> str:
     """A value's name and what is said of it: the numbers have, the result has."""
     head = re.split(r" of |,", name)[0]
     several = re.fullmatch(r"(?!how |what )[A-Za-z' ]*[a-z](?<![siua])s", head)
-    (one, many), fields = says
-    return f"{said(name)} {tr_n(one, many, 2 if several else 1, **fields)}"
+    (singular, plural), fields = says
+    return f"{said(name)} {tr_n(singular, plural, 2 if several else 1, **fields)}"
 
 
 def difference(actual: Any, expected: Any, name: str, against: str = "") -> Difference | None:
@@ -192,22 +193,7 @@ def difference(actual: Any, expected: Any, name: str, against: str = "") -> Diff
     if type(actual) is not type(expected):
         return _of_other_kinds(actual, expected, name, against), (None, "")
     if isinstance(expected, (np.ndarray, torch.Tensor)):
-        if actual.dtype != expected.dtype:
-            says = in_place_of(HAS_DTYPE, actual.dtype, expected.dtype, against)
-            return with_verb(name, says), (None, "")
-        got, want = as_numpy(actual), as_numpy(expected)
-        if got.shape != want.shape:
-            says = in_place_of(HAS_SHAPE, got.shape, want.shape, against)
-            return with_verb(name, says), (None, "")
-        same = got == want
-        if want.dtype.kind == "f":
-            same |= np.isnan(got) & np.isnan(want)
-        if not np.all(same):
-            first = first_place(~np.asarray(same))
-            place = tr(", first at {place}", place=list(first)) if first else ""
-            detail = tr("There are other values in {name}{place}.", name=said(name), place=place)
-            return detail, where_they_differ(got, want, first)
-        return None
+        return _of_arrays(actual, expected, name, against)
     if isinstance(expected, (tuple, list)):
         if len(actual) != len(expected):
             items = tr_n("{n} item", "{n} items", len(actual))
@@ -243,6 +229,34 @@ def difference(actual: Any, expected: Any, name: str, against: str = "") -> Diff
         if found is not None:
             return found
     return None
+
+
+def _of_arrays(actual: Any, expected: Any, name: str, against: str) -> Difference | None:
+    if actual.dtype != expected.dtype:
+        says = in_place_of(HAS_DTYPE, actual.dtype, expected.dtype, against)
+        return with_verb(name, says), (None, "")
+    got, want = as_numpy(actual), as_numpy(expected)
+    if got.shape != want.shape:
+        says = in_place_of(HAS_SHAPE, got.shape, want.shape, against)
+        return with_verb(name, says), (None, "")
+    same = got == want
+    if want.dtype.kind == "f":
+        same |= np.isnan(got) & np.isnan(want)
+    if np.all(same):
+        return None
+    first = first_place(~np.asarray(same))
+    place = tr(", first at {place}", place=list(first)) if first else ""
+    detail = tr("There are other values in {name}{place}.", name=said(name), place=place)
+    return detail, where_they_differ(got, want, first)
+
+
+def told_apart(got: Any, want: Any) -> tuple[str, str]:
+    """Two numbers as text, with as many digits as it takes to see that they differ."""
+    for digits in (6, 10, 17):
+        texts = f"{got:.{digits}g}", f"{want:.{digits}g}"
+        if texts[0] != texts[1]:
+            break
+    return texts
 
 
 def _part(number: int, name: str) -> str:

@@ -278,10 +278,10 @@ class ChecksFailed(CheckFailed):
         # What is wrong comes first: a side condition that holds says nothing of a mistake.
         self.failed = sorted(failed, key=lambda part: isinstance(part.error, NotYetCounted))
         wrong = sum(not isinstance(part.error, NotYetCounted) for part in failed)
-        one, many = N_n(
+        singular, plural = N_n(
             "{n} of {whole} checks does not pass yet.", "{n} of {whole} checks do not pass yet."
         )
-        super().__init__(tr_n(one, many, wrong, whole=len(parts)))
+        super().__init__(tr_n(singular, plural, wrong, whole=len(parts)))
 
     def points(self) -> float:
         """Of the named checks that passed."""

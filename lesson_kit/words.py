@@ -29,8 +29,9 @@ WORDS = "words"
 #: The same as in :mod:`.setting`, which a student's own package lacks.
 _DATA_FILE = "lesson_data.json"
 
-#: Characters of a text that is looked for by its form; no sentence of ours is longer.
-_LONGEST = 2_000
+#: Characters, and colons, of a text that is looked for by its form: no sentence of ours has more,
+#: and a student may choose what is said in one.
+_LONGEST, _COLONS = 1_000, 8
 
 _FIELD = re.compile(r"\{(\w+)\}")
 _ENGLISH = gettext.NullTranslations()
@@ -44,22 +45,22 @@ def N_(text: str) -> str:
     return text
 
 
-def N_n(one: str, many: str) -> tuple[str, str]:
+def N_n(singular: str, plural: str) -> tuple[str, str]:
     """Mark the two forms that :func:`tr_n` is given later: as they are."""
-    return one, many
+    return singular, plural
 
 
 def tr(text: str, /, **fields: object) -> str:
     """A sentence of the kit in the language of the class, with its fields filled in."""
-    found = _now()[0].gettext(text)
-    return found.format(**fields) if fields else found
+    translated = _now()[0].gettext(text)
+    return translated.format(**fields) if fields else translated
 
 
-def tr_n(one: str, many: str, number: float, /, **fields: object) -> str:
+def tr_n(singular: str, plural: str, number: float, /, **fields: object) -> str:
     """:func:`tr` of the sentence that fits a number, which is the field ``n``."""
     whole = int(number) if number == int(number) else 2  # half a point takes the plural
     shown = f"{number:g}" if isinstance(number, float) else str(number)
-    return _now()[0].ngettext(one, many, whole).format(n=shown, **fields)
+    return _now()[0].ngettext(singular, plural, whole).format(n=shown, **fields)
 
 
 def said(text: str) -> str:
@@ -71,9 +72,9 @@ def said(text: str) -> str:
     catalogue, forms = _now()
     if catalogue is _ENGLISH or not text:
         return text
-    found = catalogue.gettext(text)
-    if found != text or len(text) > _LONGEST:
-        return found
+    translated = catalogue.gettext(text)
+    if translated != text or len(text) > _LONGEST:
+        return translated
     for form in forms:
         literals, names = _FIELD.split(form)[::2], _FIELD.findall(form)
         if (values := _between(literals, text)) is not None:
@@ -81,8 +82,8 @@ def said(text: str) -> str:
             parts = _FIELD.split(catalogue.gettext(form))
             parts[1::2] = [fields.get(name, "") for name in parts[1::2]]
             return "".join(parts)
-    head, colon, rest = text.partition(": ")
-    return f"{said(head)}: {said(rest)}" if colon else text
+    head, _, rest = text.partition(": ")
+    return f"{said(head)}: {said(rest)}" if 0 < text.count(": ") <= _COLONS else text
 
 
 @contextmanager

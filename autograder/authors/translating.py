@@ -69,13 +69,13 @@ def _marked(source: str) -> Iterator[str | tuple[str, str]]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             forms = _MARKS.get(node.func.id, 0)
-            texts = [one.value for one in node.args[:forms] if isinstance(one, ast.Constant)]
+            texts = [arg.value for arg in node.args[:forms] if isinstance(arg, ast.Constant)]
             if forms and len(texts) == forms:
                 yield str(texts[0]) if forms == 1 else (str(texts[0]), str(texts[1]))
 
 
 def fill_in(path: Path, template: Catalog) -> None:
-    """Bring a catalogue up to date: what came is empty, what resembles a former one fuzzy."""
+    """Bring a catalogue up to date: what came is empty, what resembles a former message fuzzy."""
     from babel.messages.pofile import write_po
 
     catalogue = read_catalogue(path)
@@ -89,26 +89,29 @@ def fill_in(path: Path, template: Catalog) -> None:
 def not_translated(path: Path, template: Catalog) -> list[str]:
     """The messages that a catalogue lacks, or has as fuzzy, in English."""
     known = {
-        _key(one.id): one for one in read_catalogue(path) if one.id and any(_strings(one.string))
+        _key(message.id): message
+        for message in read_catalogue(path)
+        if message.id and any(_strings(message.string))
     }
     return [
-        _key(one.id)
-        for one in template
-        if one.id and (_key(one.id) not in known or known[_key(one.id)].fuzzy)
+        _key(message.id)
+        for message in template
+        if message.id and (_key(message.id) not in known or known[_key(message.id)].fuzzy)
     ]
 
 
 def unfit(path: Path) -> Iterator[str]:
     """Translations whose fields, or whose words of code, are not those of the message."""
-    for one in read_catalogue(path):
-        if not one.id or one.fuzzy:
+    for message in read_catalogue(path):
+        if not message.id or message.fuzzy:
             continue
-        originals = _strings(one.id)
-        for translated in filter(None, _strings(one.string)):
+        originals = _strings(message.id)
+        for translated in filter(None, _strings(message.string)):
             for pattern in (_FIELDS, _CODE):
                 wanted = [set(pattern.findall(text)) for text in originals]
                 if set(pattern.findall(translated)) not in wanted:
-                    yield f"{_key(one.id)[:_SHOWN]!r} has {sorted(wanted[0])}, its translation not"
+                    begins = _key(message.id)[:_SHOWN]
+                    yield f"{begins!r} has {sorted(wanted[0])}, its translation not"
 
 
 def remarks(lesson: Lesson) -> Iterator[str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import nbformat
@@ -28,7 +28,7 @@ from autograder.build.demonstrations import (
 from autograder.course.lessons import Lesson, is_side_condition
 from autograder.course.messages import looked_at
 from autograder.course.source_rules import LessonError
-from autograder.course.translation import text_in, words_of
+from autograder.course.translation import page_in, text_in, words_of
 from autograder.notebooks import (
     DEMONSTRATION,
     HIDDEN,
@@ -42,7 +42,7 @@ from autograder.notebooks import (
     nbgrader_metadata,
     tags,
 )
-from lesson_kit.course_progress import LESSON, has_code
+from lesson_kit.course_progress import has_code
 from lesson_kit.shown import OPENS
 from lesson_kit.words import N_, speaking, tr, tr_n
 
@@ -105,8 +105,7 @@ class _Exercise:
 
 
 def as_page(lesson: Lesson) -> NotebookNode:
-    """The lesson's source notebook, laid out for students in its language; the lesson's own is not
-    changed."""
+    """A lesson's page for students, in its language; the lesson's own notebook is not changed."""
     with speaking(words_of(lesson)):
         return _laid_out(lesson)
 
@@ -118,7 +117,8 @@ def _laid_out(lesson: Lesson) -> NotebookNode:
     exercises = _exercises(cells)
     _take_hints(cells, exercises)
     if lesson.language:
-        _translate(lesson, notebook, cells, exercises)
+        notebook.cells = cells
+        page_in(lesson, notebook)
     for name in lesson.core:
         if name not in exercises:
             raise LessonError(
@@ -200,24 +200,6 @@ def _take_hints(cells: list[NotebookNode], exercises: dict[str, _Exercise]) -> N
         if hint and is_test(before):
             exercises[exercise_of(grade_id(before), names)].hint = hint.group(1)
             cell.source = cell.source[hint.end() :]
-
-
-def _translate(
-    lesson: Lesson,
-    notebook: NotebookNode,
-    cells: list[NotebookNode],
-    exercises: dict[str, _Exercise],
-) -> None:
-    """The text of the page in the lesson's language; code stays as it is."""
-    for exercise in exercises.values():
-        exercise.hint = text_in(lesson, exercise.hint)
-    for cell in cells:
-        if cell.cell_type == "markdown":
-            cell.source = text_in(lesson, cell.source)
-    title, about = text_in(lesson, lesson.title), text_in(lesson, lesson.about)
-    shown = replace(lesson, title=title, about=about)
-    cells[0].source = shown.heading()
-    notebook.metadata[LESSON] = shown.described()
 
 
 def _folded(
@@ -312,7 +294,7 @@ def _heading(page: list[NotebookNode], name: str) -> tuple[int, int]:
 def _card(lesson: Lesson, exercise: _Exercise, body: str) -> Iterator[str]:
     yield _worth(exercise)
     yield body
-    yield exercise.hint
+    yield text_in(lesson, exercise.hint)
     if exercise.later:
         points = sum(map(_points, exercise.later))
         more = tr_n("{n} more check", "{n} more checks", len(exercise.later))

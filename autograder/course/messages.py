@@ -63,15 +63,16 @@ class Message:
 def messages_of(lesson: Lesson) -> list[Message]:
     """All that is to be translated of a lesson, in the order of its page, nothing twice for the
     same need."""
-    found = [Message(lesson.title, "title", PAGE), Message(lesson.about, "about", PAGE)]
+    messages = [Message(lesson.title, "title", PAGE), Message(lesson.about, "about", PAGE)]
     for cell in lesson.notebook.cells[1:]:  # the first is made of the two above
-        found += _of_cell(cell)
+        messages += _of_cell(cell)
     for choice in choices(lesson):
-        found.append(Message(choice.reason, f"{choice.exercise} = {choice.value!r}", SEALED))
+        messages.append(Message(choice.reason, f"{choice.exercise} = {choice.value!r}", SEALED))
     for mistake in misconceptions(lesson):
         if not mistake.exercise.startswith("answer_"):
-            found.append(Message(mistake.sentence, f"{mistake.exercise}, known mistake", SEALED))
-    return list({(one.text, one.needed): one for one in reversed(found)}.values())[::-1]
+            messages.append(Message(mistake.sentence, f"{mistake.exercise}, known mistake", SEALED))
+    latest = {(message.text, message.needed): message for message in reversed(messages)}
+    return list(latest.values())[::-1]
 
 
 def paragraphs(text: str) -> list[str]:

@@ -14,6 +14,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nbformat import NotebookNode
+
 import autograder
 import lesson_kit
 from autograder.course.lessons import Course, Lesson
@@ -25,6 +27,7 @@ from autograder.course.messages import (
     words_in_code,
 )
 from autograder.errors import WrongUse
+from lesson_kit.course_progress import LESSON
 from lesson_kit.words import N_, packed
 
 if TYPE_CHECKING:
@@ -38,6 +41,7 @@ __all__ = [
     "engine_forms",
     "languages",
     "lesson_catalogue",
+    "page_in",
     "read_catalogue",
     "sealed_words",
     "text_in",
@@ -107,7 +111,7 @@ def course_in(course: Course, language: str) -> tuple[Course, list[str]]:
     if language == ENGLISH:
         return course, []
     lessons = tuple(replace(lesson, language=language) for lesson in course.lessons)
-    english = [one.folder for one in lessons if not lesson_catalogue(one).exists()]
+    english = [item.folder for item in lessons if not lesson_catalogue(item).exists()]
     return replace(course, lessons=lessons), english
 
 
@@ -123,7 +127,7 @@ def engine_forms() -> tuple[tuple[str, str], ...]:
 
     root = Path(autograder.__file__).parent.parent
     kit = Path(str(lesson_kit.__file__)).parent.parent
-    found = [
+    whole = [
         (name, text)
         for name in _SHOWN_WHOLE
         for text, _ in words_in_code(
@@ -131,7 +135,7 @@ def engine_forms() -> tuple[tuple[str, str], ...]:
         )
     ]
     meanings = (re.sub(r"\\(\d)", r"{_\1}", sentence) for _, _, sentence in RULES)
-    return (*found, *(("lesson_kit/exceptions.py", text) for text in meanings))
+    return (*whole, *(("lesson_kit/exceptions.py", text) for text in meanings))
 
 
 def lesson_catalogue(lesson: Lesson) -> Path:
@@ -161,9 +165,9 @@ def read_catalogue(path: Path) -> Catalog:
 def _messages(path: Path, changed: float) -> dict[str, str]:
     """What a catalogue translates, in English and translated."""
     return {
-        str(one.id): str(one.string)
-        for one in read_catalogue(path)
-        if one.id and one.string and not one.fuzzy
+        str(message.id): str(message.string)
+        for message in read_catalogue(path)
+        if message.id and message.string and not message.fuzzy
     }
 
 
@@ -178,6 +182,17 @@ def text_in(lesson: Lesson, text: str) -> str:
     """A text of a lesson's page in its language, paragraph by paragraph."""
     known = _of_lesson(lesson)
     return "".join(known.get(part, part) for part in paragraphs(text)) if known else text
+
+
+def page_in(lesson: Lesson, notebook: NotebookNode) -> None:
+    """Turn a lesson's notebook into its language: its heading and its text; code stays."""
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = text_in(lesson, cell.source)
+    title, about = text_in(lesson, lesson.title), text_in(lesson, lesson.about)
+    shown = replace(lesson, title=title, about=about)
+    notebook.cells[0].source = shown.heading()
+    notebook.metadata[LESSON] = shown.described()
 
 
 def sealed_words(lesson: Lesson, text: str) -> str:
@@ -196,10 +211,12 @@ def words_of(lesson: Lesson, *, graded: bool = False) -> str:
         return ""
     known = _of_lesson(lesson)
     needed = (SHOWN, WHEN_GRADED) if graded else (SHOWN,)
-    messages = [one for one in messages_of(lesson) if one.needed in needed and one.text in known]
-    forms = [one.text for one in messages if one.has_fields]
+    messages = [
+        said for said in messages_of(lesson) if said.needed in needed and said.text in known
+    ]
+    forms = [said.text for said in messages if said.has_fields]
     forms += [text for text in (*_OTHERS, *(text for _, text in engine_forms())) if "{" in text]
-    of_lesson = {one.text: known[one.text] for one in messages}
+    of_lesson = {said.text: known[said.text] for said in messages}
     return packed(_compiled(engine_catalogue(lesson.language), of_lesson), forms)
 
 
