@@ -156,12 +156,16 @@ for row, letter in enumerate("qkv"):
     places |= {projection: (1.5, 2.0 - row), split: (3.0, 2.0 - row)}
     arrows += [("x", projection), (projection, split)]
     arrows += [(split, f"attention, head {head}") for head in range(2)]
-figure, axes = plt.subplots(figsize=(10, 3.2))
+figure, axes = plt.subplots(figsize=(10, 3.4))
 draw_flow(axes, places, arrows, plain=("x", "output"))
+shapes = {"x": "(n, d_model)", "split#q": "(2, n, d_head)", "combine": "(n, d_model)"}
+for name, shape in shapes.items():
+    axes.text(places[name][0], places[name][1] + 0.4, shape, ha="center", color="dimgrey", size=9)
+axes.text(5.2, 2.1, "no arrow between the heads", ha="center", color="#2166ac", size=9)
 show(
     figure,
-    "The layer with two heads: three projections, each split in two; two attentions that do not know "
-    "of each other; their results side by side, mixed by one more matrix.",
+    "The layer with two heads: three projections, each split in two; two attentions; their results side "
+    "by side, mixed by one more matrix.",
     "Boxes with arrows. x goes to W_q, W_k and W_v; each of them is split, and both heads get a part "
     "of all three. The two attentions go to combine, that to W_o, and that is the output.",
 )
@@ -196,9 +200,29 @@ why = "A reshape goes on where the row before it ended: still in the word 'the'.
 reply("guess_row", guess_row, came_out, why)
 
 # %% [markdown]
-# Only row 0 is right. Row 1 is 3, 4, 5: still the word "the". Row 2 should be "cat" and is "black".
 # A reshape never changes the order in which the numbers are read, row after row. It only says where
-# rows end. That order must change here, so some axes must be exchanged.
+# rows end. That order must change here, so some axes must be exchanged. (One shade a word:)
+
+# %% tags=["demonstration"]
+pictures = {"the table": table, "head 0 of the reshape": table.reshape(2, 5, 3)[0], "head 0": table[:, :3]}
+figure, panels = plt.subplots(
+    1, 3, figsize=(8.1, 2.7), layout="constrained", width_ratios=[6, 3, 3]
+)
+for axes, (title, numbers) in zip(panels, pictures.items()):
+    axes.imshow(numbers // 10, cmap="Blues", vmin=0, vmax=9, aspect="auto")
+    for (row, column), number in np.ndenumerate(numbers):
+        axes.text(column, row, number, ha="center", va="center")
+    axes.set(title=title, xticks=[], yticks=range(5), yticklabels=words if numbers is table else [""] * 5)
+panels[1].set_ylabel("should be as on the right", color="tab:red")
+panels[0].axvline(2.5, color="black")
+show(
+    figure,
+    "Left of the line is what head 0 should get: a row for each word. The reshape gives it two rows of "
+    "'the', two of 'black', one of 'cat', and nothing of the others.",
+    "Three tables of numbers, shaded by word. The whole table, five words by six features. The reshape's "
+    "head 0: 0 1 2, 3 4 5, 10 11 12, 13 14 15, 20 21 22. Head 0 as it should be: 0 1 2, 10 11 12, 20 21 22, "
+    "30 31 32, 40 41 42.",
+)
 
 # %% [markdown]
 # ### Exercise 1: `split_heads`
@@ -1020,8 +1044,7 @@ assert_results(moved, expected, message, precise=True, rtol=1e-10, atol=1e-12, a
 # cut our three large matrices into one small layer for each head, run the small layers one by one,
 # and join their results.
 #
-# **Predict, then run.** By how much will the results differ? And will one *fused* projection, with
-# all three large matrices stacked into one of $3\,d_{model}$ rows, differ from three separate ones?
+# **Predict, then run.** By how much will the results differ?
 
 # %% tags=["demonstration"]
 torch.manual_seed(0)
@@ -1039,14 +1062,9 @@ for h in range(2):
     small_results.append(small(text)[0])  # (5, 3)
 one_by_one = layer.W_o(torch.cat(small_results, dim=-1))
 together, _ = layer(text)
-
-stacked = torch.cat([layer.W_q.weight, layer.W_k.weight, layer.W_v.weight])  # (18, 6)
-fused = text @ stacked.T  # (5, 18): one matrix product
-separate = torch.cat([layer.W_q(text), layer.W_k(text), layer.W_v(text)], dim=-1)
-small_error = (one_by_one - together).abs().max().item()
-fused_error = (fused - separate).abs().max().item()
-print(f"largest differences below 1e-5: heads {small_error < 1e-5}, fused {fused_error < 1e-5}")
-assert small_error < 1e-5 and fused_error < 1e-5
+difference = (one_by_one - together).abs().max().item()
+print("largest difference below 1e-5:", difference < 1e-5)
+assert difference < 1e-5
 
 # %% [markdown]
 # <details><summary>And once without torch: the whole layer in plain NumPy</summary>
@@ -1081,9 +1099,7 @@ print("plain NumPy and yours agree to 1e-10:", difference < 1e-10)
 assert difference < 1e-10
 
 # %% [markdown]
-# No difference beyond rounding. Separate or fused, small or large: it is the same layer, stored
-# differently. Published code uses all of these forms. Fused is often a little faster, since one
-# large matrix product uses the processor better than three small ones.
+# No difference beyond rounding. Small matrices or large ones: it is the same layer, stored differently.
 #
 # There is one more way to read $W^O$. Joining the heads and multiplying by $W^O$ is the same as
 # this: each head has its own piece of $W^O$, and the results are **added**, $\sum_h \text{head}_h
@@ -2103,26 +2119,27 @@ with torch.no_grad():
 here = np.arange(POSITIONS)
 keys_of = {"previous": (here - 1) % POSITIONS, "next": (here + 1) % POSITIONS, "first": 0 * here}
 share = np.array([[m[here, k].mean() for k in keys_of.values()] for m in three_maps])
-figure, panels = plt.subplots(1, 3, figsize=(12.6, 4.9))
+took = [list(keys_of)[which] for which in share.argmax(1)]
+figure, panels = plt.subplots(1, 3, figsize=(8.1, 3.5))
 for h, axes in enumerate(panels):
     draw_heatmap(axes, three_maps[h], labels if h == 0 else [""] * POSITIONS, labels)
-    for number in axes.texts:  # print only the numbers that matter, with one digit
-        weight = float(number.get_text())
-        number.set(visible=weight >= 0.1, text=f"{weight:.1f}")
-    axes.set(title=f"head {h}", ylabel="query" if h == 0 else "")
+    for number in axes.texts:
+        number.set_visible(False)  # no room: they stand in the table below
+    axes.set(title=f"head {h}: {took[h]} word", ylabel="query" if h == 0 else "")
     axes.tick_params(axis="x", rotation=90)
+    corner, text = {"previous": ((11.3, 0.5), (5.8, 0.8)), "next": ((0.7, 11.5), (6, 11.8)), "first": ("", "")}[took[h]]
+    if text:
+        closes = dict(ha="center", size=9, arrowprops={"arrowstyle": "->"})
+        axes.annotate("the circle closes", corner, text, **closes)
 figure.tight_layout()
 print("mean weight on     " + "  ".join(f"{name:>8s}" for name in keys_of))
 for h, row in enumerate(share):
     print(f"head {h}             " + "  ".join(f"{v:8.2f}" for v in row))
 assert sorted(share.argmax(1)) == [0, 1, 2] and share.max(1).min() > 0.45  # a relation each
-took = [list(keys_of)[which] for which in share.argmax(1)]
 show(
     figure,
-    f"Figure 1. Each of the three heads took one relation, from left to right: {took[0]}, "
-    f"{took[1]} and {took[2]} word. Previous and next are diagonals with one cell in a corner, "
-    "where the circle closes; first is a column. Do not conclude that heads always divide the work "
-    "so neatly: here there are exactly as many relations as heads.",
+    "Figure 1. Each of the three heads took one relation. Do not conclude that heads always divide the "
+    "work so neatly: here there are exactly as many relations as heads.",
     f"Three heat maps of 12 by 12 words: weight on the {took[0]}, the {took[1]} and the {took[2]} "
     "word of the text.",
     "\n\n".join(f"head {h}\n\n{text_table(m, labels, labels)}" for h, m in enumerate(three_maps)),
@@ -2398,6 +2415,9 @@ for how, means in (("zero", None), ("mean", means_of_heads(by_heads[3], layer, s
     lines += leave_one_head_out(layer, 3, lambda: accuracy(by_heads[3], "neighbours"), means)
 figure, axes = plt.subplots(figsize=(5.4, 4.4))
 draw_heatmap(axes, np.array(lines), rows, list(keys_of), row_label="", column_label="accuracy on")
+for row in range(1, 7):
+    axes.add_patch(plt.Rectangle((share[(row - 1) % 3].argmax(), row), 1, 1, fill=False, edgecolor="tab:red", lw=2))
+axes.set_title("framed: its own relation", color="tab:red")
 own, others = {}, {}
 for how, first in (("zero", 1), ("mean", 4)):
     own[how] = [lines[first + h][share[h].argmax()] for h in range(3)]
@@ -2409,9 +2429,8 @@ for how in own:
     assert all(one < rest.min() for one, rest in zip(own[how], others[how]))
 show(
     figure,
-    "Figure 2. Removing a head destroys the answer to its own relation and, mostly, leaves the "
-    "others alone, whether its part becomes 0 or its mean. That is evidence for what a head is for. "
-    "The map alone is not.",
+    "Figure 2. Without a head its own relation is lost, and the others mostly stay, whether its part "
+    "becomes 0 or its mean. That is evidence for what a head is for; the map alone is not.",
     "Table of accuracies as a heat map: seven rows (all heads, each head set to zero, each head set "
     "to its mean) by three relations. With all heads 1.00 everywhere; without a head its own "
     "relation falls far, to at most about twice chance (0.08).",
@@ -2447,9 +2466,9 @@ switches(
     [f"head {h} ({name})" for h, name in enumerate(took)],
     pictures={
         "all heads": (True, True, True),
-        f"without head 0 ({took[0]})": (False, True, True),
         f"head 0 ({took[0]}) alone": (True, False, False),
     },
+    size=(4.05, 3.4),
     caption="Try it. A head that is switched off adds 0 to the output. Which answers need one head, "
     "and does any of them need two? (The dotted line: guessing.)",
 )
@@ -2497,9 +2516,11 @@ assert min(found[1], found[3]) > 0.98 and 0.5 < found[48] < found[16] - 0.05
 # set of weights: the word after "is" does not know, at its own position, that "is" stood before it.
 # Two layers can:
 #
-# 1. In layer 1 a **previous-token head** looks one position back. Now the vector of "sleeping" also
+# (Layers are counted from 0, as heads are: `L1H0` is head 0 of the second layer, here and in later lessons.)
+#
+# 1. In layer 0 a **previous-token head** looks one position back. Now the vector of "sleeping" also
 #    says: "before me stood *is*".
-# 2. In layer 2 an **induction head** asks with the present word "is": who says that *is* stood
+# 2. In layer 1 an **induction head** asks with the present word "is": who says that *is* stood
 #    before them? It finds "sleeping", and that is the answer.
 #
 # Elhage and others (2021) and Olsson and others (2022) found such pairs in trained language models.
@@ -2577,7 +2598,7 @@ one_layer, two_layers = (train_repeats(num_layers, seed=0) for num_layers in (1,
 
 # %% [markdown]
 # **Predict, then run.** Six lines follow: one layer, two layers, and the two-layer model without
-# its first or its second head, by zero and by mean. Which removal costs more, and where does guessing lie?
+# `L0H0` or `L1H0`, by zero and by mean. Which ablation costs more, and where does guessing lie?
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they may differ in the last digits on another machine.
@@ -2587,39 +2608,30 @@ cases = {
 }
 measured = {name: loss_and_accuracy(model) for name, model in cases.items()}
 some_texts, _ = repeated_texts(400, torch.Generator().manual_seed(8))
-for number, layer in enumerate(two_layers.layers, start=1):
+for number, layer in enumerate(two_layers.layers):
     for how, means in (("zero", None), ("mean", means_of_heads(two_layers, layer, some_texts))):
         [without] = leave_one_head_out(layer, 1, lambda: loss_and_accuracy(two_layers), means)
-        measured[f"head of layer {number}: {how}"] = without
+        measured[f"without L{number}H0: {how}"] = without
 print(f"guessing among 26 words:     loss {math.log(26):5.2f}   accuracy {1 / 26:.2f}")
 for name, (loss, right) in measured.items():
     print(f"{name:28s} loss {loss:5.2f}   accuracy {right:.2f}")
 assert measured["one layer"][1] < 0.5 and measured["two layers"][1] > 0.97
-for layer in (1, 2):
-    loss, right = measured[f"head of layer {layer}: zero"]
-    assert right < 0.4 and loss > math.log(26)
-    loss, right = measured[f"head of layer {layer}: mean"]
-    assert right < 0.4 and loss > math.log(26)
+for name, (loss, right) in measured.items():
+    assert not name.startswith("without") or (right < 0.4 and loss > math.log(26))
 assert 1.6 < measured["one layer"][0] < 2.05 and measured["one layer"][1] > 0.2
-assert measured["head of layer 1: zero"][0] > measured["head of layer 2: zero"][0] + 1
+assert measured["without L0H0: zero"][0] > measured["without L1H0: zero"][0] + 1
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they may differ in the last digits on another machine.
-ids = torch.tensor([[0, 1, 2, 3, 4] * 2 + [0, 1]])  # the black cat is sleeping, again and again
-labels = ["the", "black", "cat", "is", "sleeping"] * 2 + ["the", "black"]
+from lesson_kit.attention_view import attention_view
+
+labels = ["the", "black", "cat", "is", "sleeping"] * 2
 with torch.no_grad():
-    answers, maps = two_layers(ids)
-maps = [m[0, 0].numpy() for m in maps]  # (12, 12) each
-figure, panels = plt.subplots(1, 2, figsize=(12.5, 6.2))
-for layer, axes in enumerate(panels):
-    draw_heatmap(axes, maps[layer], labels, labels)
-    for number in axes.texts:
-        number.set_visible(float(number.get_text()) >= 0.1)
-    axes.set_title(f"layer {layer + 1}")
-figure.tight_layout()
+    answers, maps = two_layers(torch.tensor([[0, 1, 2, 3, 4] * 2]))
+maps = np.concatenate(maps)  # (layers, heads, n, n)
 guessed = [labels[i] if i < 5 else "?" for i in answers[0, 5:].argmax(-1).tolist()]
 print("said after each word from the second 'the' on:", " ".join(guessed))
-assert guessed == [*labels[6:11], "black", "cat"]
+assert guessed == [*labels[6:], "the"]
 
 ids, known = repeated_texts(400, torch.Generator().manual_seed(7))
 with torch.no_grad():
@@ -2630,19 +2642,17 @@ follows = (before[:, None, :] == ids[:, :, None]) & is_key & (torch.arange(LENGT
 induction = (second_map[:, 0] * follows).sum(-1)[:, :-1][known].mean().item()
 new = torch.arange(1, LENGTH) < known.int().argmax(-1, keepdim=True)  # inside the first piece
 one_back = first_map[:, 0].diagonal(-1, -2, -1)[new].mean().item()
-print(f"layer 1, weight on the previous word, 400 texts, first time through: {one_back:.2f}")
-print(f"layer 2, weight on words that follow an earlier copy, 400 texts:     {induction:.2f}")
+print(f"L0H0, weight on the previous word, 400 texts, first time through: {one_back:.2f}")
+print(f"L1H0, weight on words that follow an earlier copy, 400 texts:     {induction:.2f}")
 assert one_back > 0.85 and induction > 0.9
-show(
-    figure,
-    "Figure 3. Left: the head of layer 1 looks one word back. Right: in the second round the head "
-    "of layer 2 looks at the word *after* the earlier copy: from 'the' to 'black', from 'black' "
-    "to 'cat'. Rows of the first round mean nothing: there is nothing to find yet, and weights "
-    "must go somewhere. In the third round either earlier copy will do.",
-    "Two lower triangular heat maps for 'the black cat is sleeping' repeated. Layer 1: weight "
-    "just below the diagonal. Layer 2: in the second round weight four places back, on the word "
-    "that followed the same word in the first round; in the third round four or nine places back.",
-    "\n\n".join(f"layer {i + 1}\n\n{text_table(m, labels, labels)}" for i, m in enumerate(maps)),
+attention_view(
+    labels,
+    maps,
+    first=(1, 0),
+    caption="Figure 3. L1H0 looks at the word after the earlier copy, from the second 'the' to 'black'; L0H0 "
+    "looks one word back. In the first round there is nothing to find yet: its rows mean nothing.",
+    alt="L1H0: a lower triangular map of ten words, 'the black cat is sleeping' twice. In the second round "
+    "the weight lies four places back, on the word that followed the same word in the first round.",
 )
 
 # %% [markdown]
@@ -2654,7 +2664,7 @@ show(
 # (not tested). A loss of 1.9 is like guessing among 6 or 7 words in place of 26.
 #
 # Without one of the two heads, by zero or by mean, the loss is even larger than that of guessing:
-# clearly so without the head of layer 1, slightly without that of layer 2. A loss above guessing
+# clearly so without `L0H0`, slightly without `L1H0`. A loss above guessing
 # means **too much probability on wrong words**: the rest was trained for an input that it no longer
 # gets. So a large loss after a removal shows that other parts rely on a head. It does not show that
 # no other head could learn the job.
@@ -2673,7 +2683,7 @@ show(
 # | "The map says what a head does." | Where it looks. Remove it and measure. | sections 6, 8 |
 #
 # In large trained models many heads can be removed with little loss, and a few cannot (Michel and
-# others, 2019; Voita and others, 2019).
+# others, 2019; Voita and others, 2019). Lesson 12 ablates those of a published one, with your two ways.
 #
 # ### Written answer: `written_heads`
 #
@@ -2758,7 +2768,7 @@ puzzle("puzzle_two_keys", puzzle_two_keys, by_two_keys, lambda n: range(1, n + 1
 # | scale | $1/\sqrt{d_{head}}$ | the width of one head | scores of order 1 |
 # | output | $[\dots]\,W^O = \sum_h \text{head}_h W^O_h$ | `W_o` | mixes heads; each adds its part |
 # | mask | head axis if more axes than `query` | `True` = may attend | serves all heads or each |
-# | removal | $W^O_h = 0$, or its mean | `leave_one_head_out` | what is a head worth? |
+# | ablation | $W^O_h = 0$, or its mean | `leave_one_head_out` | what is a head worth? |
 #
 # ## Check yourself
 #
