@@ -162,8 +162,7 @@ why = "Its score with itself is about 8, with another word about 1 or -1."
 reply("guess_itself", guess_itself, np.mean(on_itself), why, within=0.05)
 
 # %% [markdown]
-# With itself a word has the score $64/\sqrt{64} = 8$. With another word the score is about $\pm 1$.
-# So nothing is left for the neighbours: the layer is an expensive way to copy $X$. A word needs
+# Nothing is left for the neighbours: the layer is an expensive way to copy $X$. A word needs
 # **different vectors for different roles**.
 
 # %% [markdown]
@@ -859,12 +858,8 @@ answer_shared = "b"
 check_answer("answer_shared", answer_shared)
 
 # %% [markdown]
-# **Predict, then run.** Three seeds each: three projections on the ring, $W_k = W_q$ on the ring,
-# $W_k = W_q$ on the row. The cell prints the share of words whose predecessor was named correctly.
-# Guessing gives 0.05.
-
-# %% tags=["demonstration", "guess"]
-guess_named = (0.9, 0.5, 0.5)  # write (three projections, shared on the ring, shared on the row)
+# Three seeds each: three projections on the ring, $W_k = W_q$ on the ring, $W_k = W_q$ on the row. The cell
+# prints the share of words whose predecessor was named correctly. Guessing gives 0.05.
 
 # %% tags=["demonstration"]
 twenty_words = (
@@ -940,11 +935,6 @@ assert min(accuracy for *_, accuracy in ring_runs["three projections, ring"]) > 
 assert max(accuracy for *_, accuracy in ring_runs[SHARED_RING]) < 0.4
 assert min(accuracy for *_, accuracy in ring_runs[SHARED_ROW]) > 0.9
 
-# %% tags=["demonstration", "nbval-ignore-output"]
-# Trained numbers: they differ a little from machine to machine.
-came_out = tuple(np.mean([accuracy for *_, accuracy in trained]) for trained in ring_runs.values())
-reply("guess_named", guess_named, came_out, "One word more or less decides.", within=0.15)
-
 # %% [markdown]
 # One word more or less decides. The maps of seed 0 on "the black cat is sleeping" tell how.
 
@@ -958,12 +948,13 @@ def map_of(trained, text=("the", "black", "cat", "is", "sleeping")):
         return layer(table[[VOCABULARY.index(word) for word in text]] + places)[1].numpy()
 
 
-figure, panels = plt.subplots(1, 3, figsize=(13.2, 3.9))
+figure, panels = plt.subplots(1, 3, figsize=(8.1, 3.3), layout="constrained")
 ring_maps = {name: map_of(trained[0]) for name, trained in ring_runs.items()}
 for axes, (name, weights) in zip(panels, ring_maps.items()):
-    draw_heatmap(axes, weights, words, words)
-    axes.set_title(name)
-figure.tight_layout()
+    draw_heatmap(axes, weights, words if axes is panels[0] else [""] * 5, words)
+    axes.set(title=name, ylabel="query" if axes is panels[0] else "")
+for place in (1, 3):  # the two neighbours of "cat"
+    panels[1].add_patch(plt.Rectangle((place, 2), 1, 1, fill=False, edgecolor="tab:red", lw=2))
 before_me, after_me = [4, 0, 1, 2, 3], [1, 2, 3, 4, 0]
 for seed in range(3):
     assert map_of(ring_runs["three projections, ring"][seed])[range(5), before_me].min() > 0.9
@@ -974,11 +965,8 @@ assert np.abs(middle[range(5), before_me] - middle[range(5), after_me]).max() < 
 assert 0.1 < middle.min() < middle.max() < 0.3 and (middle.argmax(axis=1) == np.arange(5)).all()
 show(
     figure,
-    "Figure 1. Left: with three projections every word finds the word before it, and 'the' finds "
-    "'sleeping'. Middle: with a shared projection, in the ring, a word gives the word before it and "
-    "the word after it the same weight (about 0.2): around a ring, symmetric scores cannot always prefer "
-    "the word before. Right: the same shared "
-    "projection, in the row. Each word finds the word before it, although the scores are symmetric.",
+    "Figure 1. Middle: around a ring, symmetric scores cannot prefer the word before; both neighbours get "
+    "the same (framed for 'cat'). Right: in the row they can, although the scores are symmetric too.",
     "Three heat maps, five words by five words. Left: weight above 0.9 just left of the diagonal "
     "and in the upper right corner. Middle: all weights between 0.1 and 0.3. Right: the largest "
     "weight of each row is just left of the diagonal, that of the first row on the diagonal.",
@@ -1124,10 +1112,8 @@ heatmap(
     np.array(rows),
     names,
     labels,
-    caption="Figure 2. After training, 'tired' looks at the animal and 'wide' looks at the "
-    "street, in sentences that are otherwise the same. This row was trained to find the noun; "
-    "before training its weights mean nothing. What it has learned is which of 8 adjectives goes "
-    "with which of 16 nouns.",
+    caption="Figure 2. After training, 'tired' looks at the animal and 'wide' at the street. What it has "
+    "learned is which of 8 adjectives goes with which of 16 nouns.",
     alt="Heat map with four rows over the eleven words. Untrained tired and untrained wide: "
     "weights scattered over many words. Trained tired: above 0.8 on animal. Trained wide: above "
     "0.8 on street.",
@@ -1254,10 +1240,8 @@ heatmap(
     np.array(rows),
     names,
     labels,
-    caption="Figure 3. The row of 'it' in the second layer, for three models that all solve the "
-    "task. The maps differ from seed to seed, and many weights do not lie on the right noun. Do "
-    "not conclude from such a map which noun the model has found: after one layer, a place no "
-    "longer holds only its own word.",
+    caption="Figure 3. The row of 'it' in the second layer, for three models that all solve the task. Do not "
+    "conclude from such a map which noun the model has found.",
     alt="Heat map, six rows over the eleven words: for seeds 0, 1 and 2 the row of it in the "
     "tired and in the wide sentence. The largest weight lies on a noun in some rows and on "
     "another word in others.",
@@ -1658,22 +1642,21 @@ untrained = map_of(train_pattern("itself", 0, steps=0))
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # The weights come from training: they may differ in the last digit on another machine.
-figure, panels = plt.subplots(2, 3, figsize=(13.2, 7.8))
+figure, panels = plt.subplots(2, 3, figsize=(8.1, 7.2), layout="constrained")
 pattern_maps = {"untrained (random)": untrained}
 pattern_maps |= {name: map_of(trained[0]) for name, trained in pattern_runs.items()}
 for axes, (name, weights) in zip(panels.flat, pattern_maps.items()):
-    draw_heatmap(axes, weights, words, words)
-    axes.set_title(name)
+    first = axes in panels[:, 0]
+    draw_heatmap(axes, weights, words if first else [""] * 5, words)
+    axes.set(title=name, ylabel="query" if first else "")
 panels[1, 2].set_axis_off()
-figure.tight_layout()
 assert 0.02 < untrained.min() < 0.15 and 0.28 < untrained.max() < 0.5  # small scores, not even
 far = {name: np.abs(untrained - pattern).max() for name, pattern in expected_maps.items()}
 assert min(far, key=far.get) == "uniform" and far["uniform"] < 0.5 * sorted(far.values())[1]
 show(
     figure,
-    "Figure 4. One layer, five maps. First: before training, random. Then the same layer trained "
-    "on four tasks: each word finds itself, all words, the word before it (in a ring), or the "
-    "first word. The maps are so clean because each layer had one task and nothing else to do.",
+    "Figure 4. The same layer before training, and trained on each of four tasks. The maps are so clean "
+    "because each layer had one task and nothing else to do.",
     "Five heat maps, five words by five words. Untrained: irregular weights. Copying: 1 on the "
     "diagonal. Uniform: 0.2 everywhere. Local: 1 left of the diagonal and in the upper right "
     "corner. Positional: 1 in the first column.",
@@ -2078,33 +2061,31 @@ for n in lengths:
     print(f"n {n:5d}", *(f"  {name} {1e3 * t[-1]:8.2f} ms" for name, t in measured.items()))
 
 # %% tags=["demonstration", "nbval-ignore-output"]
-figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.7))
-for (name, times), marker in zip(measured.items(), ("o-", "s--")):
-    left.loglog(lengths, [1e3 * t for t in times], marker, label=name)
+figure, (left, right) = plt.subplots(1, 2, figsize=(8.1, 3.5))
+for times, marker in zip(measured.values(), ("o-", "s--")):
+    left.loglog(lengths, [1e3 * t for t in times], marker)
+left.text(230, 0.09, "self-attention", color="C0")
+left.text(64, 2, "recurrent network", color="C1")
 x = np.array(lengths[4:])
-last = 1e3 * measured["self-attention"][-1]
-left.loglog(x, last * (x / 4096) ** 2, ":", color="grey", label="grows like $n^2$")
-last = 1e3 * measured["recurrent network"][-1]
-left.loglog(x, last * x / 4096, "-.", color="grey", label="grows like $n$")
-left.set(xlabel="number of words $n$", ylabel="processor time, ms")
-right.loglog(lengths, [4] * len(lengths), "o-", label="self-attention")
-right.loglog(lengths, lengths, "s--", label="recurrent network")
+for times, power in zip(measured.values(), (2, 1)):
+    left.loglog(x, 1e3 * times[-1] * (x / 4096) ** power, ":", color="grey")
+    left.text(4500, 1e3 * times[-1], "like $n^2$" if power == 2 else "like $n$", color="dimgrey")
+left.set(xlabel="number of words $n$", ylabel="processor time, ms", xlim=(50, 20000))
+right.loglog(lengths, [4] * len(lengths), "o-")
+right.loglog(lengths, lengths, "s--")
+right.text(64, 5, "self-attention: 4, whatever $n$ is", color="C0")
+right.text(64, 900, "recurrent network", color="C1")
 right.set(xlabel="number of words $n$", ylabel="steps that wait for each other")
 for axes in (left, right):
     axes.set_xticks(lengths[::2], lengths[::2])
     axes.minorticks_off()
-    axes.legend(fontsize=8)
 figure.tight_layout()
 growth = [times[-1] / times[-3] for times in measured.values()]  # from n = 1024 to 4096
 assert growth[0] > 7 and growth[1] < 8  # about 16 for n^2, about 4 for n
 show(
     figure,
-    "Figure 5. Left, measured on one core: for long texts the time of self-attention grows about "
-    "like $n^2$ or faster, unevenly (memory may play a part; not measured here), that of "
-    "the recurrent network like $n$. At a few hundred words self-attention is the faster one, "
-    "probably because it works in a few large products. Right, counted: the recurrent network must do its "
-    "steps one after another. Do not read the crossing as a law: it moves with $d$, "
-    "the machine and the program. What many processors side by side gain is not measured here.",
+    "Figure 5. Left, measured on one core; right, counted. Do not read the crossing as a law: it moves with "
+    "$d$, the machine and the program. What many processors gain is not measured here.",
     "Two log-log plots against n from 64 to 4096. Left, time: self-attention starts lower, bends "
     "upwards to a slope of 2 or more and crosses the recurrent network, which has slope 1. Right, "
     "steps that wait: always 4 for self-attention, n for the recurrent network.",
