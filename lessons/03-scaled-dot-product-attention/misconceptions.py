@@ -2199,7 +2199,7 @@ choice(
     "answer_again_value",
     "a",
     right=True,
-    reason="From width 4 on it did, after 600 steps. Separate values are room, not a necessity.",
+    reason="From width 4 on it did, after 600 steps. Separate values save width and steps.",
 )
 choice(
     "answer_again_value",
