@@ -699,9 +699,10 @@ slider(
     weights_at,
     "temperature",
     (0.05, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0),
-    pictures=(0.2, 1.0, 10.0),
+    pictures=(0.2, 10.0),
     caption="Try it. The scores stay as they are; only the temperature changes. Where does the "
     "order of the words change? (The dotted line: all equal.)",
+    size=(4.05, 3.4),
 )
 
 # %% tags=["demonstration"]
@@ -717,19 +718,22 @@ for temperature in temperatures:
     )  # (n, n)
     slopes.append(jacobian.norm().item())
 
-figure, (left, middle, right) = plt.subplots(1, 3, figsize=(12.5, 3.6), layout="constrained")
+figure, (left, middle, right) = plt.subplots(1, 3, figsize=(8.1, 3.4), layout="constrained")
 groups = {"cat": "-", "dog, sleeping": "--", "black, white": "-.", "running": ":"}  # equal scores
 for group, style in groups.items():
     place = words.index(group.split(",")[0])
-    left.plot(temperatures, all_weights[:, place], style, label=group)
-left.set(xscale="log", xlabel="temperature T", ylabel="weight", title="weights of the query kitten")
-left.legend(fontsize=8)
+    left.plot(temperatures, all_weights[:, place], style)
+left.text(1, 0.9, "cat")
+left.text(0.04, 0.2, "the other five")
+left.set(xscale="log", xlabel="temperature T", ylabel="weight", title="weights of kitten")
 middle.plot(temperatures, entropies)
 middle.axhline(math.log(len(words)), color="grey", linestyle=":")
 middle.text(0.05, math.log(len(words)) - 0.1, "log n: all equal", color="dimgrey", size=9)
 middle.set(xscale="log", xlabel="temperature T", ylabel="entropy", title="how spread they are")
 right.plot(temperatures, slopes)
-right.set(xscale="log", xlabel="temperature T", title="how much they react to the scores")
+right.text(0.04, 0.03, "no\nslope")
+right.text(100, 0.03, "hardly\nlistens", ha="right")
+right.set(xscale="log", xlabel="temperature T", title="how much they react")
 right.set_ylabel("norm of the Jacobian")
 
 assert np.all(np.diff(entropies) > 0), "hotter is always more spread"
@@ -739,10 +743,8 @@ assert max(slopes) > 0.15 and slopes[0] < 1e-6 and slopes[-1] < 0.01, "flat at b
 assert 0.3 < temperatures[int(np.argmax(slopes))] < 3, "the largest slope is in between"
 show(
     figure,
-    "Figure 1. From argmax (cold, left end) to plain average (hot, right end). The reaction of "
-    "the weights to the scores fades at both ends: a cold softmax has decided, and a hot one "
-    "hardly listens to the scores. Here cat leads clearly; near a tie a cold softmax reacts very "
-    "strongly. What is cold depends on how far the scores lie apart.",
+    "Figure 1. From argmax (cold) to plain average (hot). Here cat leads clearly; what is cold depends on "
+    "how far the scores lie apart.",
     "Three line plots against temperature from 0.05 to 100 on a log axis. Left: the weight of "
     "cat falls from 1 to one sixth, the other five rise from 0 to one sixth. Middle: entropy "
     "rises from 0 to log 6 = 1.79. Right: the norm of the Jacobian is 0 at T = 0.05, has "
@@ -1109,22 +1111,22 @@ assert part.argmax(axis=1).tolist() == [0, 0, 1, 2], "noun, noun, adjective, ver
 steps = np.linspace(0, 1, 201)
 path = (1 - steps[:, None]) * word_keys[1] + steps[:, None] * word_keys[0]  # (201, d)
 figure, axes = plt.subplots(figsize=(6.2, 3.4), layout="constrained")
-for temperature, style in ((1.0, "-"), (0.2, "--"), (0.02, ":")):
+for temperature, style, place in ((1.0, "-", (0.8, 0.4)), (0.2, "--", (0.62, 0.72)), (0.02, ":", (0.38, 0.85))):
     _, weights = soft_lookup(path, word_keys, french_values, temperature)
-    axes.plot(steps, weights[:, 0], style, label=f"soft, T = {temperature}")
+    axes.plot(steps, weights[:, 0], style, color="C0")
+    axes.text(*place, f"T = {temperature}", color="C0")
     assert np.all(np.diff(weights[:, 0]) >= 0), "the weight of cat never falls on the way"
     if temperature > 0.1:
         assert np.diff(weights[:, 0]).min() > 0, f"T = {temperature} has a slope everywhere"
 hard = similarity_scores(path, word_keys).argmax(axis=1) == 0
-axes.plot(steps, hard, color="black", linewidth=0.8, label="hard")
+axes.plot(steps, hard, color="black", linewidth=0.8)
+axes.annotate("hard: no slope here", (0.25, 0.0), (0.02, 0.35), arrowprops={"arrowstyle": "->"})
 assert np.abs(np.diff(hard.astype(int))).sum() == 1, "hard: one step, and flat elsewhere"
 axes.set(xlabel="way from the query dog (0) to the query cat (1)", ylabel="weight of cat")
-axes.legend()
 show(
     figure,
-    "Figure 3. The hard look-up jumps once and is flat everywhere else, so its slope is 0 and "
-    "tells a learner nothing. The soft one has a slope; at T = 0.02 it is nearly as flat as the hard "
-    "one, except near the tie in the middle.",
+    "Figure 3. The hard look-up is flat but for one jump, and tells a learner nothing. The soft one has a "
+    "slope; at T = 0.02 it is nearly as flat, except near the tie in the middle.",
     "The weight of cat along the way from dog to cat. Hard: 0, then a jump to 1 in the middle. "
     "Soft at T = 1: a gentle slope from 0.08 to 0.60. At T = 0.2: an S from 0 to 1. At T = 0.02: "
     "almost the jump.",
@@ -1215,24 +1217,23 @@ print("largest difference to Nadaraya-Watson:", round(float(difference), 9))
 assert np.allclose(guess[:, 0], by_the_book), "your soft_lookup is kernel regression"
 
 # %% tags=["demonstration"]
-figure, panels = plt.subplots(1, 3, figsize=(12.5, 3.3), layout="constrained", sharey=True)
+figure, panels = plt.subplots(1, 3, figsize=(8.1, 3.0), layout="constrained", sharey=True)
 mistakes = []
-for axes, temperature in zip(panels, (0.0005, 0.1, 10.0)):
+for axes, temperature, told in zip(panels, (0.0005, 0.1, 10.0), ("repeats the noise", "", "nearly flat")):
     guess, _ = soft_lookup(curve_queries, curve_keys, known_y[:, None], temperature)
     mistakes.append(float(np.sqrt(np.mean((guess[:, 0] - np.sin(new_x)) ** 2))))
-    axes.scatter(known_x, known_y, s=12, color="grey", label="known points: keys and values")
-    axes.plot(new_x, np.sin(new_x), ":", color="black", label="true curve")
-    axes.plot(new_x, guess[:, 0], label="soft look-up")
+    axes.scatter(known_x, known_y, s=12, color="grey")
+    axes.plot(new_x, np.sin(new_x), ":", color="black")
+    axes.plot(new_x, guess[:, 0])
+    axes.text(3, 1.0, told, color="C0")
     axes.set(title=f"T = {temperature}, error {mistakes[-1]:.2f}", xlabel="query x")
 panels[0].set_ylabel("value y")
-panels[0].legend(fontsize=8)
 assert mistakes[1] < 0.15, "T = 0.1 is close to the true curve"
 assert min(mistakes[0], mistakes[2]) > 1.5 * mistakes[1], "colder and hotter are further off"
 show(
     figure,
-    "Figure 4. Too cold repeats the noise of the nearest point, too hot gives nearly the same "
-    "average everywhere; between them the average removes noise. Averaging is not only for the "
-    "gradient's sake. (error: root mean square distance to the true curve)",
+    "Figure 4. Dots are keys and values, dotted is the true curve, blue the soft look-up. Between too cold "
+    "and too hot the average removes noise. (error: root mean square distance to the true curve)",
     "Three panels with the same 60 noisy points of a sine. T = 0.0005: the curve jumps from "
     "point to point. T = 0.1: it follows the sine. T = 10: nearly flat. The errors (rms) are "
     f"{mistakes[0]:.2f}, {mistakes[1]:.2f} and {mistakes[2]:.2f}.",
@@ -1370,14 +1371,17 @@ reply("guess_tied", guess_tied, found, "In few dimensions one vector did not lea
 # %% tags=["demonstration", "nbval-ignore-output"]
 separate, early, late = (np.array(accuracy[name]) for name in names)  # each (widths, seeds)
 figure, axes = plt.subplots(figsize=(6.2, 3.6), layout="constrained")
-for numbers, name, style in zip((separate, early, late), names, ("o-", "s--", "^:")):
-    (line,) = axes.plot(widths, numbers.mean(axis=1), style[1:], label=name)
-    axes.plot(widths, numbers, style[0], color=line.get_color(), markersize=4)
+for numbers, style, colour in zip((separate, early, late), ("o-", "s--", "^:"), ("C0", "C1", "black")):
+    axes.plot(widths, numbers.mean(axis=1), style[1:], color=colour)
+    axes.plot(widths, numbers, style[0], color=colour, markersize=4)
 axes.axhline(1 / 8, color="grey", linewidth=0.8)
 axes.text(6, 1 / 8 + 0.02, "chance", color="dimgrey", ha="right")
+axes.text(2, 0.93, "separate, 200 steps", color="C0")
+axes.text(4.1, 0.65, "tied, 200 steps", color="C1")
+axes.text(3.4, 0.85, "tied, 600 steps", ha="right")
+axes.annotate("600 steps are\nnot enough here", (3, 0.5), (2.0, 0.62), arrowprops={"arrowstyle": "->"})
 axes.set(xlabel="width (features of query, key and value)", ylabel="share of right colours")
 axes.set(ylim=(0, 1.05), xticks=widths)
-axes.legend()
 
 assert separate.min() > 0.95, "separate values: solved at every width, on every seed"
 assert early[:3].max() < 0.9, "tied, 200 steps: not solved at widths 2, 3 and 4"
@@ -1387,10 +1391,8 @@ means = np.stack([numbers.mean(axis=1) for numbers in (separate, early, late)]) 
 spoken = [", ".join(f"{number:.2f}" for number in row) for row in means]
 show(
     figure,
-    "Figure 5. Tied values cost width and training time. After 200 steps only the separate "
-    "values solve all widths; after 600 steps the tied ones do so from width 4 on, but not at 2 "
-    "and 3. Do not conclude that tying makes the task impossible, and do not read a needed width "
-    "from the 200-step curve: part of its gap is only time. (One dot a seed, lines are means.)",
+    "Figure 5. Tied values cost width and training time. Do not conclude that tying makes the task "
+    "impossible: from width 4 on time is enough. (One dot a seed, lines are means.)",
     "Share of right colours against width 2, 3, 4, 6, means of three seeds. Separate values after "
     f"200 steps: {spoken[0]}. Tied after 200 steps: {spoken[1]}. Tied after 600 steps: "
     f"{spoken[2]}. Chance is 0.125.",
@@ -1418,7 +1420,7 @@ shelf = ["black cat", "white dog", "brown horse", "red cow", "black sheep", "blu
 which_colour = [colours.index(item.split()[0]) for item in shelf]
 items = torch.cat([torch.eye(8)[:6], torch.eye(8)[which_colour]], dim=-1)  # (6, 16)
 all_items = items.expand(6, 6, 16)  # the same shelf for each of the six questions
-figure, panels = plt.subplots(1, 2, figsize=(10.5, 4.6), layout="constrained")
+figure, panels = plt.subplots(1, 2, figsize=(8.1, 3.9), layout="constrained")
 tables = ""
 diagonals = []
 for axes, tied in zip(panels, (False, True)):
@@ -1436,10 +1438,8 @@ assert np.max(on_item[names[2]][1]) < 0.7, "tied, width 3: does not (3 seeds)"
 kept = ", ".join(f"{weight:.2f}" for weight in diagonals[1])
 show(
     figure,
-    "Figure 6. Trained weights on one shelf. With separate values each question finds its animal. "
-    "With tied values the same width has to hold the colour as well: some questions find their "
-    "animal, others do not. "
-    "Do not read single cells of the right map: another seed gives another map.",
+    "Figure 6. Left, each question finds its animal. Right, the same width has to hold the colour as well: "
+    "some do, others do not. (Another seed gives another right map.)",
     "Two heat maps, six questions by six items. Left, separate values: all of the diagonal is at "
     f"least {diagonals[0].min():.2f}. Right, values tied to keys: the diagonal is {kept}; where it "
     "is small, the weight lies on other items.",
@@ -1447,8 +1447,8 @@ show(
 )
 
 # %% [markdown]
-# So the honest sentence is: **separate values are not a necessity, they are room.** A key says
-# what an item can be found by, a value says what it gives. Two vectors let a model choose each
+# So the honest sentence is: **without separate values this model needs more width and more steps.** A key
+# says what an item can be found by, a value says what it gives. Two vectors let a model choose each
 # freely. (Some models do share parts of them, to save memory. They may pay with width, with training
 # time or with accuracy; lesson 11 has one that does not seem to.)
 #
@@ -1462,17 +1462,14 @@ show(
 #
 # The score matrix is **symmetric**. Does that forbid relations in one direction? In "the black cat",
 # *black* looks at *cat*, and *cat* looks at itself: that much is possible with a long key for *cat*,
-# since each row is divided by its own sum. What is lost is smaller: **circles**, and looking at one
-# another without looking at oneself (the longest key has its largest score with itself).
+# since each row is divided by its own sum. And a **circle**? Every day of the week shall look at the
+# **next** day.
 #
-# Take the cleanest one: every day of the week looks at the **next** day. With shared
-# vectors this is impossible, and the proof is short. Look at the largest score between two
-# different days, say A and B. Since score(A, B) = score(B, A), it is the largest for A *and* for
-# B, among the other days. So A and B look at each other (and the one with the longer key at itself
-# at least as much). But in a circle of seven no two days are each other's next.
-#
-# **Predict, then run.** We train both versions to look at the next day. What will the shared one
-# look at, if it cannot look at the next day only?
+# **Predict, then run.** We train both versions on it. How much weight will the shared one put on the next
+# day, on average?
+
+# %% tags=["demonstration", "guess"]
+guess_next = 1.0  # write a number between 0 and 1
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they differ a little from machine to machine.
@@ -1509,7 +1506,18 @@ for shared in (False, True):
         outcomes[shared].append((loss, ahead, back, itself))
 
 # %% tags=["demonstration", "nbval-ignore-output"]
-figure, panels = plt.subplots(1, 2, figsize=(10.5, 4.8), layout="constrained")
+# Trained numbers: they differ a little from machine to machine.
+came_out = np.mean([ahead for _, ahead, _, _ in outcomes[True]])
+reply("guess_next", guess_next, came_out, "As much as on the day before, and most on itself.", within=0.1)
+
+# %% [markdown]
+# With shared vectors a circle is impossible, and the proof is short. Look at the largest score between
+# two different days, say A and B. Since score(A, B) = score(B, A), it is the largest for A *and* for
+# B, among the other days. So A and B look at each other (and the one with the longer key at itself
+# at least as much). But in a circle of seven no two days are each other's next.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+figure, panels = plt.subplots(1, 2, figsize=(8.1, 4.2), layout="constrained")
 tables = ""
 for axes, shared in zip(panels, (False, True)):
     weights, _ = train_days(shared, seed=0)
@@ -1517,6 +1525,9 @@ for axes, shared in zip(panels, (False, True)):
     draw_heatmap(axes, weights, days, days)
     axes.set_title(name)
     tables += f"{name}\n\n{text_table(weights, days, days)}\n\n"
+    if shared:  # next and previous, for Wednesday
+        for place in (1, 3):
+            axes.add_patch(plt.Rectangle((place, 2), 1, 1, fill=False, edgecolor="tab:red", lw=2))
     best = weights.argmax(-1)
     assert torch.equal(best, today if shared else next_day), f"{name}: another largest weight"
 
@@ -1527,9 +1538,8 @@ for loss, ahead, _, _ in outcomes[False]:
     assert loss < 0.01 and ahead > 0.99, "separate: looks at the next day"
 show(
     figure,
-    "Figure 7. Trained to look at the next day. Left: it does. Right: with shared vectors next and "
-    "previous get the same weight, and each day looks most at itself. Do not blame the training: "
-    "no shared vectors can look only ahead, see the proof.",
+    "Figure 7. Trained to look at the next day. Right, shared vectors: next and previous get the same weight "
+    "(framed for Wednesday), and each day looks most at itself. No training mends that: see the proof.",
     "Two heat maps, seven days by seven days. Left: 1.00 on the next day in each row. Right: 0.41 "
     "on the day itself, 0.22 on the next and on the previous day, little elsewhere.",
     tables,
@@ -1572,15 +1582,11 @@ answer_shared = "d"
 check_answer("answer_shared", answer_shared)
 
 # %% [markdown]
-# Two cautions, so that you do not learn too much from this.
-#
-# * The **scores** are symmetric. The **weights** are not, since each row is divided by its own
-#   sum. Shared vectors can let "it" look at "animal" while "animal" looks at itself: a long key is
-#   enough. What they cannot do is a circle. Nor can all words look away from themselves: the word
-#   with the longest key gives itself at least as much weight as any other word.
-# * Sharing queries and keys can work in a large model: the Reformer (Kitaev and others, 2020) does
-#   it. It normalises the keys and lets a word look at itself only if nothing else is left. That is
-#   the trouble you see on the diagonal of Figure 7.
+# Do not learn too much from this. The **scores** are symmetric, the **weights** are not. What is lost are
+# circles, and that all words look away from themselves: the word with the longest key gives itself at
+# least as much weight as any other word. Sharing queries and keys can work in a large model: the Reformer
+# (Kitaev and others, 2020) normalises the keys and lets a word look at itself only if nothing else is
+# left. That is the trouble you see on the diagonal of Figure 7.
 
 # %% [markdown]
 # ## 9. Find the silent bug
