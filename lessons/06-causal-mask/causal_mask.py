@@ -324,9 +324,8 @@ assert (causal[np.arange(5)[:, None] < np.arange(5)] == 0).all()
 assert np.allclose(causal.sum(-1), 1)
 show(
     figure,
-    "Figure 1. The mask empties the upper right triangle and shares the weight among the words "
-    "that are left: each row still sums to 1. The first row is 1.00 on itself, whatever the "
-    "scores; the last row does not change. The map is random: do not read English into it.",
+    "Figure 1. The mask empties the upper right triangle and shares the weight among the words that are "
+    "left: each row still sums to 1. The map is random: do not read English into it.",
     "Two heat maps, five words by five words. Left all cells have weights. Right the cells above "
     "the diagonal are 0, the first row is 1 on 'the', the last row is as on the left.",
     "\n\n".join(f"{title}\n\n{text_table(w, words, words)}" for title, w in maps.items()),
@@ -362,11 +361,10 @@ switches(
     pictures={
         "your causal mask": causal_mask(5),
         "one diagonal too many": np.tri(5, k=1, dtype=bool),
-        "one diagonal too few": np.tri(5, k=-1, dtype=bool),
     },
     caption="Try it. The first mask is yours; the scores stay as they are. Give one word one look "
     "ahead: which rows change, and which numbers in them? Then take everything from a word.",
-    size=(4.6, 4.2),
+    size=(4.05, 4.0),
 )
 
 # %% [markdown]
@@ -631,10 +629,8 @@ assert np.allclose(maps["padding on the right"].sum(-1), 1)
 assert np.allclose(maps["padding on the right"][:3], causal[:3])
 show(
     figure,
-    "Figure 2. The short text of a batch, random scores. Right padding: no row is empty, and the "
-    "rows of the real words are those of the causal mask alone. Left padding: the padding's own "
-    "rows may see nothing, and are 0 throughout. The random queries and keys belong to places, not "
-    "to words: 'cat' has other weights in the right map because it stands elsewhere.",
+    "Figure 2. Padding on the right leaves the rows of the real words as they were; on the left two rows are "
+    "empty. (The random queries belong to places: 'cat' stands elsewhere in the right map.)",
     "Two heat maps, five positions by five. Left panel: 'the black cat' then two padding "
     "positions; the padding columns are 0, every row sums to 1. Right panel: padding first; the "
     "first two rows are all 0, the others see real words only.",
@@ -650,11 +646,12 @@ show(
 #
 # ## 4. $-\infty$, $-10^9$ and half precision
 #
-# "Set forbidden scores to minus infinity" is the formula. Much code writes `-1e9` instead. Lesson 3
-# compared them: in a row with at least one allowed key they nearly always agree, since $e^{-10^9}$
-# is 0 in every floating type. In an **empty row** they do not. And large models run in **half precision**, that is 16 bits a
-# number: **bfloat16** has the range of float32, but the largest number of **float16** is 65504. And
-# libraries differ in what they do with a number that does not fit.
+# "Set forbidden scores to minus infinity" is the formula. Much code writes `-1e9` instead. In a row with
+# at least one allowed key they nearly always agree, since $e^{-10^9}$ is 0 in every floating type. (Scores
+# of a training run that diverges may lie below $-10^9$: then the hidden key wins.) In an **empty row** they
+# do not agree. And large models run in **half precision**, that is 16 bits a number: **bfloat16** has the
+# range of float32, but the largest number of **float16** is 65504. And libraries differ in what they do
+# with a number that does not fit.
 
 # %% [markdown]
 # ### Short answer 2: `answer_half`
@@ -708,6 +705,8 @@ no_mask = torch.softmax(torch.tensor(three_scores), dim=-1).tolist()
 ours = scaled_dot_product_attention(np.eye(3), np.eye(3), np.eye(3), np.zeros(3, dtype=bool))[1][0]
 for name, weights in (("no mask at all", no_mask), ("lesson 3's function", ours)):
     print(f"{name:24}" + " ".join(f"{weight:.2f}" for weight in weights).rjust(17))
+is_word = torch.tensor([1, 1, 0]).half()
+print("(1 - is_word) * -1e9, all in float16:", ((1 - is_word) * torch.tensor(-1e9).half()).tolist())
 
 # %% [markdown]
 # Read it row by row.
@@ -724,6 +723,9 @@ for name, weights in (("no mask at all", no_mask), ("lesson 3's function", ours)
 # - The **lowest** number of a type (`torch.finfo(dtype).min`) is finite, and works as $-10^9$ does.
 #   But **two** such masks added together, causal and padding, overflow to $-\infty$. That is one
 #   more reason to combine masks as booleans, and to touch the scores once.
+#
+# - The popular `(1 - mask) * -1e9`, in the last line, needs no empty row: in float16 it computes
+#   $0 \cdot (-\infty)$ = NaN for the keys that **may** be attended.
 #
 # (`masked_fill(mask, -1e9)` does raise an error for float16. `torch.where`, and `.half()` on a
 # ready-made mask, do not.)
@@ -1139,6 +1141,26 @@ assert [name[0] for name, verdict in verdicts.items() if verdict] == ["2", "4", 
 came_out = {int(name[0]) for name, verdict in verdicts.items() if verdict}
 reply("guess_leaks", guess_leaks, came_out)
 
+# %% tags=["demonstration"]
+old, new = np.random.default_rng(2).normal(size=(2, 10, d_model))
+figure, panels = plt.subplots(1, 4, figsize=(8.1, 2.7), layout="constrained", sharey=True)
+for axes, number in zip(panels, "1276"):
+    [name] = [name for name in candidates if name[0] == number]
+    mixed = np.where(np.eye(10)[:, :, None] == 1, new, old)  # text t has a new input at place t
+    moved = np.array([np.abs(candidates[name](text) - candidates[name](old)).max(-1) > 1e-8 for text in mixed])
+    axes.imshow(moved * (1 + np.tri(10, k=-1)), vmin=0, vmax=3, cmap="Blues")
+    axes.set(title=name.split(",")[0], xlabel="output at place", xticks=[0, 9])
+    assert (moved & np.tri(10, k=-1, dtype=bool)).any() == verdicts[name]
+panels[0].set(ylabel="new input at place", yticks=[0, 9])
+panels[2].annotate("leak: an earlier\noutput moves", (3, 4), (-0.3, 8.7), size=8, arrowprops={"arrowstyle": "->"})
+show(
+    figure,
+    "What your detector goes by. Blue: this output moves with that input. Below the diagonal (dark) the "
+    "output is earlier than the input: a leak.",
+    "Four squares of ten inputs by ten outputs. Causal attention: on and above the diagonal only. Mask "
+    "after the softmax and batch norm: all cells. Convolution: three diagonals, one of them below.",
+)
+
 # %% [markdown]
 # - Layer 2 sets the forbidden weights to 0, but they have already been in the sum of the softmax:
 #   how much is left for the past depends on the future. Layer 3 divides that sum away again, and is
@@ -1394,23 +1416,26 @@ guess_honest = "first"  # write "first", "middle", "last" or "nowhere"
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained on this machine: the curves differ a little elsewhere.
-figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 3.7))
+figure, (left, right) = plt.subplots(1, 2, figsize=(8.1, 3.5))
 for name, colour in (("with the mask", "tab:blue"), ("without the mask", "tab:red")):
-    left.semilogy(curves[name], color=colour, label=name)
-    right.plot(by_position[name], ".-", color=colour, label=name)
-left.axhline(floor, color="black", ls=":", label="floor of an honest model")
+    left.semilogy(curves[name], color=colour)
+    right.plot(by_position[name], ".-", color=colour)
+left.axhline(floor, color="black", ls=":")
+left.text(2, floor * 0.9, "floor of an\nhonest model", va="top")
+left.text(180, 0.32, "with the mask", color="tab:blue")
+left.text(10, 0.003, "without the mask", color="tab:red")
 left.set(xlabel="training step", ylabel="loss (logarithmic)")
-left.legend(fontsize=8)
-right.plot(floors, color="black", ls=":", label="floor of an honest model")
+right.plot(floors, color="black", ls=":")
+right.text(6, 1.7, "with the mask", color="tab:blue")
 right.annotate(
-    f"{cheating[-1]:.2f}",
+    f"without: {cheating[-1]:.2f} here,\nnear 0 elsewhere",
     (n - 1, cheating[-1]),
-    (n - 8, 0.8),
+    (n - 1, 1.1),
     color="tab:red",
+    ha="right",
     arrowprops={"arrowstyle": "->", "color": "tab:red"},
 )
 right.set(xlabel="position", ylabel="loss on fresh texts")
-right.legend(fontsize=8)
 figure.tight_layout()
 assert cheating[:-1].max() < 0.1 and cheating[-1] > max(honest[-1], floors[-1] - 0.03)
 assert cheating[-1] > n * cheating[:-1].mean() and honest.argmax() == 4
@@ -1421,11 +1446,8 @@ print(
 )
 show(
     figure,
-    "Figure 3. Left: without the mask the loss falls through the floor, which no honest model can "
-    "pass. Right: its loss is near 0 everywhere but at the last position, whose next character is "
-    "not in the text: there it has to guess, and does so worse than the honest model, which has "
-    "practised. The honest model lies on the floor at nearly every position; at its peaks several "
-    "characters are possible.",
+    "Figure 3. Left: without the mask the loss falls through the floor, which no honest model can pass. "
+    "Right: only at the last position it has to guess, worse than the honest model, which has practised.",
     "Left, loss against training step on a logarithmic axis: with the mask it falls to the dotted "
     "floor near 0.21 and stays there; without, it crosses the floor before step 150 and ends "
     "near 0.005. Right, loss against position: with the mask the curve follows the dotted floor, "
@@ -1507,13 +1529,15 @@ for name, offset in (("without the mask", 1), ("with the mask", -1)):
     share = heads.diagonal(offset, -2, -1).mean(-1)  # mean weight on that neighbour, each head
     chosen[name] = heads[share.argmax()].numpy()
     print(
-        f"{name:17} head {share.argmax() % 4} of layer {share.argmax() // 4 + 1}: "
+        f"{name:17} L{share.argmax() // 4}H{share.argmax() % 4}: "
         f"{share.max():.2f} on the character {'after' if offset == 1 else 'before'}"
     )
-figure, panels = plt.subplots(1, 2, figsize=(11.5, 5.2))
+figure, panels = plt.subplots(1, 2, figsize=(8.1, 4.3))
 for axes, (name, weights) in zip(panels, chosen.items()):
     draw_heatmap(axes, weights, labels, labels)
     axes.set_title(f"trained {name}")
+panels[0].annotate("␣ before 'cat' looks at 'c'", (5.9, 4.4), (7, 1.5), arrowprops={"arrowstyle": "->"})
+panels[1].text(6, 3, "the future: empty")
 figure.tight_layout()
 bidirectional, honest_map = chosen["without the mask"], chosen["with the mask"]
 assert np.triu(honest_map, k=1).max() == 0
@@ -1522,9 +1546,8 @@ assert bidirectional[4, 5] > 0.4
 print("weight of the blank before 'cat' on 'c':", bidirectional[4, 5].round(2))
 show(
     figure,
-    "Figure 5. Two trained maps. Left, no mask: dark cells one place right of the diagonal, which "
-    "is the next character, the answer: the blank before 'cat' looks at 'c'. Right, causal: "
-    "nothing lies above the diagonal. These two heads were picked.",
+    "Figure 5. Two trained maps. Left, no mask: dark cells one place right of the diagonal, which is the "
+    "answer. Right, causal. These two heads were picked.",
     "Two heat maps, 17 characters by 17. Left: several rows have most of their weight one place "
     "right of the diagonal, such as the blank before 'cat', on 'c'. Right: the upper right "
     "triangle is empty, the weight lies on the diagonal and left of it.",
@@ -1613,7 +1636,7 @@ for name, model in models.items():
             moved[step - 1, :step] = ((new - old).norm(dim=-1) / old.norm(dim=-1)).numpy()
     changes[name] = moved
 largest = np.nanmax(list(changes.values()))
-figure, panels = plt.subplots(1, 2, figsize=(11.5, 5.0))
+figure, panels = plt.subplots(1, 2, figsize=(8.1, 4.0))
 for axes, (name, moved) in zip(panels, changes.items()):
     draw_heatmap(
         axes,
@@ -1625,7 +1648,7 @@ for axes, (name, moved) in zip(panels, changes.items()):
         vmax=largest,
         colour_bar=True,
     )
-    axes.set_title(f"{name}: change of old vectors")
+    axes.set_title(name)
 figure.tight_layout()
 there = ~np.isnan(changes["with the mask"])
 assert changes["with the mask"][there].max() < 1e-4
@@ -1641,9 +1664,8 @@ print(
 )
 show(
     figure,
-    "Figure 6. Relative change of the vector at each old position when one more character is read. "
-    "With the mask: none, the work is done again for nothing. Without it everything moves, and "
-    "nothing could be kept.",
+    "Figure 6. Relative change of each old vector when one more character is read. With the mask: none, the "
+    "work is done again for nothing. Without it nothing could be kept.",
     "Two triangles of cells, steps by old positions. With the mask all cells are 0. Without the "
     "mask most cells are clearly above 0, often the newest positions the most.",
     "\n\n".join(
