@@ -20,8 +20,9 @@ from autograder.classroom.hand_out import release
 from autograder.classroom.late import TO_BEGIN_WITH, LatePolicy
 from autograder.classroom.new_gradebook import begin_gradebook
 from autograder.classroom.roster import Roster
+from autograder.course.languages import ENGLISH
 from autograder.course.lessons import Course
-from autograder.course.translation import ENGLISH, course_in
+from autograder.course.translation import course_in
 from autograder.files import holds_something, write_whole
 from autograder.grade.limits import Limits
 from autograder.processes import processes

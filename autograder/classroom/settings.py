@@ -16,7 +16,7 @@ from autograder.classroom.final_grade import FinalGrade
 from autograder.classroom.groups import GROUPS_CSV, Groups
 from autograder.classroom.late import LatePolicy, due_dates, time_zone
 from autograder.classroom.roster import Roster
-from autograder.course.translation import ENGLISH, ask_for_language
+from autograder.course.languages import ENGLISH, ask_for_language
 from autograder.errors import WrongUse
 from autograder.grade.cluster import Certificates
 from autograder.grade.limits import Limits

@@ -90,9 +90,9 @@ def new_class(
     the lessons that --lesson names go into a class that is there: one that was written since, or
     left out at first.
     """
+    from autograder.course.languages import ask_for_language
     from autograder.course.reading import lessons_read
     from autograder.course.source_rules import LessonError
-    from autograder.course.translation import ask_for_language
 
     ask_for_language(language, "--language")
     if add:

@@ -18,6 +18,7 @@ from nbformat import NotebookNode
 
 import autograder
 import lesson_kit
+from autograder.course.languages import ENGINE, ENGLISH
 from autograder.course.lessons import Course, Lesson
 from autograder.course.messages import (
     SHOWN,
@@ -34,12 +35,9 @@ if TYPE_CHECKING:
     from babel.messages import Catalog
 
 __all__ = [
-    "ENGLISH",
-    "ask_for_language",
     "course_in",
     "engine_catalogue",
     "engine_forms",
-    "languages",
     "lesson_catalogue",
     "page_in",
     "read_catalogue",
@@ -47,11 +45,6 @@ __all__ = [
     "text_in",
     "words_of",
 ]
-
-#: Of what the sources are written in.
-ENGLISH = "en"
-
-_ENGINE = Path(autograder.__file__).with_name("languages")
 
 #: Modules whose sentences are not marked one by one: they go through
 #: :func:`lesson_kit.words.said` where they are shown, as those of a lesson's cells do. So do the
@@ -80,30 +73,12 @@ _OTHERS = (
 )
 
 
-def languages() -> list[str]:
-    """The languages of the engine's words, English first."""
-    return [ENGLISH, *sorted(path.stem for path in _ENGINE.glob("*.po"))]
-
-
-def ask_for_language(name: object, where: str) -> str:
-    """That language.
-
-    Raises:
-        WrongUse: there is none of that name; the message begins with ``where`` and lists them.
-    """
-    if name not in languages():
-        raise WrongUse(
-            f"{where}: there is no language {name!r}; there are {', '.join(languages())}"
-        )
-    return str(name)
-
-
 def course_in(course: Course, language: str) -> tuple[Course, list[str]]:
     """A course in another language.
 
     Args:
         course: as its authors wrote it.
-        language: one of :func:`languages`.
+        language: one of :func:`.languages.languages`.
 
     Returns:
         The course, and the folders of its lessons whose prose is not translated.
@@ -117,7 +92,7 @@ def course_in(course: Course, language: str) -> tuple[Course, list[str]]:
 
 def engine_catalogue(language: str) -> Path:
     """The file of the engine's words in a language."""
-    return _ENGINE / f"{language}.po"
+    return ENGINE / f"{language}.po"
 
 
 @cache

@@ -65,4 +65,4 @@ def test_the_worked_example_passes_every_command_below_it(
 
 
 def test_the_table_of_commands_was_read() -> None:
-    assert len(COMMANDS) == 9
+    assert len(COMMANDS) == 10

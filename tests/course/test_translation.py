@@ -17,7 +17,8 @@ from autograder.classroom.grades_file import GradedSubmission
 from autograder.classroom.new_class import new_class
 from autograder.course.bundle import Bundle
 from autograder.course.implementations import misconceptions
-from autograder.course.translation import course_in, engine_catalogue, languages, sealed_words
+from autograder.course.languages import languages
+from autograder.course.translation import course_in, engine_catalogue, sealed_words
 from autograder.errors import WrongUse
 from autograder.marking.feedback import feedback_page
 from autograder.notebooks import SETUP, grade_id, tags
