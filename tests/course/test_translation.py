@@ -15,6 +15,7 @@ from autograder.build.build import generate_release, nbgrader_config, write_sour
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.grades_file import GradedSubmission
 from autograder.classroom.new_class import new_class
+from autograder.cli.main import main
 from autograder.course.bundle import Bundle
 from autograder.course.implementations import misconceptions
 from autograder.course.languages import languages
@@ -140,6 +141,26 @@ def test_lint_names_what_is_not_translated_and_what_does_not_fit(tmp_path: Path)
     assert "de.po: 8 of 9 messages are not translated, such as 'Tiny'" in missing
     assert "autograder translate 01 --language de" in missing
     assert wrong == "de.po: 'Is it twice x?' has [], its translation not"
+
+
+def test_translate_keeps_what_is_there_and_says_what_is_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lesson = tiny_course(tmp_path).lesson("01")
+    path = lesson.path / "de.po"
+    command = ["translate", "01", "--course", str(tmp_path), "--language"]
+    assert main([*command, "de"]) == 1
+    assert capsys.readouterr().out == f"{path}: 9 of 9 messages to translate\n"
+    text = path.read_text().replace('msgid "Tiny"\nmsgstr ""', 'msgid "Tiny"\nmsgstr "Winzig"')
+    path.write_text(text)
+    lesson.source_path.write_text(lesson.source_path.read_text().replace("twice x?", "two x?"))
+    assert main([*command, "de"]) == 1
+    assert "8 of 9" in capsys.readouterr().out
+    assert 'msgstr "Winzig"' in path.read_text() and '"Is it two x?"' in path.read_text()
+    assert main([*command, "german"]) == 2
+    assert "'german' is no language; say it as in de or pt_BR" in capsys.readouterr().err
+    assert main([*command, "de", "--engine"]) == 2
+    assert "the name of a lesson, or --engine" in capsys.readouterr().err
 
 
 def test_what_an_f_string_made_is_found_by_its_form() -> None:
