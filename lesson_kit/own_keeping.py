@@ -20,13 +20,14 @@ from .notebook_reading import digest
 from .own_frame import lines_of, write_frame, write_readme
 from .own_package import SWITCH, Place, Section, module_of, place, put, replace, sections
 from .own_parts import set_aside
+from .words import N_, said, tr, tr_n
 
 __all__ = ["keep", "watch"]
 
 _CHECKS = re.compile(r"""^checks_passed\(["'](\w+)["']""", re.M)
 
 #: What is said with the first part.
-_BEGUN = (
+_BEGUN = N_(
     "{name} is a package of your own, a folder beside the lessons: each answer that passes its "
     "check goes there, and later lessons use it."
 )
@@ -54,16 +55,15 @@ def _after(result: Any) -> None:
         return
     exercise, named = here.checks.get(digest(source, True)), _CHECKS.findall(source)
     if not result.success:
-        said = _stays(here, exercise)
+        told = _stays(here, exercise)
     elif exercise is not None:
-        said = keep(here, exercise, source)
+        told = keep(here, exercise, source)
     else:
         changed = here.parts.get(named[-1] if named else "") == here.lesson
-        said = (
-            f"Not kept in {here.name}: this check is not as it was handed out." if changed else ""
-        )
-    if said:
-        print(said)
+        other = N_("Not kept in {name}: this check is not as it was handed out.")
+        told = tr(other, name=here.name) if changed else ""
+    if told:
+        print(told)
 
 
 def _stays(here: Place, exercise: str | None) -> str:
@@ -71,7 +71,8 @@ def _stays(here: Place, exercise: str | None) -> str:
     module = f"{module_of(here.lesson)}.py"
     with contextlib.suppress(OSError):
         if exercise in [section.name for section in sections(here.package / module)]:
-            return f"The version of `{exercise}` that passed before stays in {here.name}/{module}."
+            stays = N_("The version of `{exercise}` that passed before stays in {where}.")
+            return tr(stays, exercise=exercise, where=f"{here.name}/{module}")
     return ""
 
 
@@ -88,7 +89,7 @@ def keep(here: Place, exercise: str, check: str) -> str:
     """
     from filelock import FileLock, Timeout
 
-    not_kept = f"`{exercise}` is not kept in {here.name}"
+    not_kept = tr("`{exercise}` is not kept in {name}", exercise=exercise, name=here.name)
     try:
         cells = [*map(str, namespace().get("In", [])), source_of(exercise)]
         lifted = own_answer.answer(exercise, source_of(exercise), cells, here.parts)
@@ -97,13 +98,19 @@ def keep(here: Place, exercise: str, check: str) -> str:
         with FileLock(here.package / ".lock", timeout=_PATIENCE):
             return _written(here, exercise, lifted, tested)
     except own_answer.CannotLift as error:
-        return f"{not_kept}: {error}. Put it into the answer's cell."
+        belongs = tr("Put it into the answer's cell.")
+        return f"{not_kept}: {said(str(error))}. {belongs}"
     except Timeout:
-        return f"{not_kept}: another notebook writes there. Run this again."
+        busy = tr("another notebook writes there. Run this again.")
+        return f"{not_kept}: {busy}"
     except OSError as error:
-        return (
-            f"`{exercise}` passes, and cannot be kept: {here.name} cannot be written "
-            f"({error.strerror or error}). `{SWITCH}=off` switches this off."
+        return tr(
+            "`{exercise}` passes, and cannot be kept: {name} cannot be written ({why}). "
+            "`{switch}=off` switches this off.",
+            exercise=exercise,
+            name=here.name,
+            why=error.strerror or error,
+            switch=SWITCH,
         )
     except Exception as error:  # whatever it is, the check has passed
         return f"{not_kept}: {type(error).__name__}: {error}"
@@ -139,11 +146,14 @@ def _written(
     where = f"{here.name}/{module.name}"
     if edited is not None:
         differs = _differs(edited, lifted.text)
-        return f"{where}: `{exercise}` has edits of yours and stays as it is. {differs}".strip()
+        stays = N_("{where}: `{exercise}` has edits of yours and stays as it is. {differs}")
+        return tr(stays, where=where, exercise=exercise, differs=differs).strip()
     if before.get(exercise, "").strip() == lifted.text.strip():
         return ""
-    said = f"Kept: `{exercise}` is in {where} ({_counted(lines_of(lifted.text))})."
-    return said if begun else f"{said}\n{textwrap.fill(_BEGUN.format(name=here.name), _WIDTH)}"
+    lines = _counted(lines_of(lifted.text))
+    kept_now = N_("Kept: `{exercise}` is in {where} ({lines}).")
+    told = tr(kept_now, exercise=exercise, where=where, lines=lines)
+    return told if begun else f"{told}\n{textwrap.fill(tr(_BEGUN, name=here.name), _WIDTH)}"
 
 
 def _add_imports(path: Path, wanted: list[str], unwanted: str, order: list[str]) -> None:
@@ -160,7 +170,7 @@ def _add_imports(path: Path, wanted: list[str], unwanted: str, order: list[str])
 
 
 def _counted(lines: int) -> str:
-    return f"{lines} line{'' if lines == 1 else 's'}"
+    return tr_n("{n} line", "{n} lines", lines)
 
 
 def _differs(edited: Section, passed: str) -> str:
@@ -172,7 +182,10 @@ def _differs(edited: Section, passed: str) -> str:
     if not changed:
         return ""
     more, fewer = (sum(line[0] == sign for line in changed) for sign in "+-")
-    return (
-        f"Against the answer that passed here: {_counted(more)} more, {fewer} fewer; first "
-        f"`{changed[0][1:].strip()}`. To take that, delete yours there and run this again."
+    return tr(
+        "Against the answer that passed here: {more} more, {fewer} fewer; first `{line}`. To take "
+        "that, delete yours there and run this again.",
+        more=_counted(more),
+        fewer=fewer,
+        line=changed[0][1:].strip(),
     )

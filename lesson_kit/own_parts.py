@@ -25,6 +25,7 @@ from typing import Any
 from .course_progress import lesson_notebooks, progress_of
 from .own_frame import kept_parts
 from .own_package import Place, module_of, place
+from .words import N_, tr
 
 __all__ = ["chosen", "set_aside"]
 
@@ -162,7 +163,7 @@ def _with_all_that_is_used(part: Any, course: Any) -> Iterator[None]:
     finally:
         part.__init__ = begin  # type: ignore[misc]
     if made and used:
-        raise _Unfit(f"it has no `{min(used)}`, which this lesson uses.")
+        raise _Unfit(tr("it has no `{name}`, which this lesson uses.", name=min(used)))
 
 
 def _use_instead(package: str, name: str, course: Any) -> None:
@@ -174,32 +175,35 @@ def _use_instead(package: str, name: str, course: Any) -> None:
 
 def _why(error: BaseException) -> str:
     if isinstance(error, SyntaxError):
-        return f"its file cannot be read ({error.msg}, line {error.lineno})."
-    said = " ".join(str(error).split())
+        unread = N_("its file cannot be read ({why}, line {line}).")
+        return tr(unread, why=error.msg, line=error.lineno)
+    text = " ".join(str(error).split())
     if isinstance(error, _Unfit):
-        return said
-    ends = re.match(rf".{{1,{_LONGEST}}}?[.?!](?=\s|$)", said)
-    first = ends[0] if ends else textwrap.shorten(said, _LONGEST, placeholder=" …")
+        return text
+    ends = re.match(rf".{{1,{_LONGEST}}}?[.?!](?=\s|$)", text)
+    first = ends[0] if ends else textwrap.shorten(text, _LONGEST, placeholder=" …")
     if isinstance(error, AssertionError):
-        return f'its check does not pass, which says: "{first}"'
-    return f"its check stops with {type(error).__name__}" + (f', "{first}"' if first else ".")
+        return tr('its check does not pass, which says: "{first}"', first=first)
+    stops = tr("its check stops with {kind}", kind=type(error).__name__)
+    return stops + (f', "{first}"' if first else ".")
 
 
 def _said(here: Place, names: list[str], own: dict[str, Any], aside: dict[str, str]) -> str:
     """One line, and a sentence for each part that was set aside."""
-    yours = ", ".join(name for name in names if name in own) or "none"
+    yours = ", ".join(name for name in names if name in own) or tr("none")
     others = [name for name in names if name not in own]
     of_lesson: dict[str, list[str]] = {}
     for name in others:
-        why = "set aside" if name in aside else _not_kept(here, name)
+        why = tr("set aside") if name in aside else _not_kept(here, name)
         of_lesson.setdefault(why, []).append(name)
     groups = [f"{', '.join(names)} ({why})" for why, names in of_lesson.items()]
-    lines = [
-        f"Parts of earlier lessons: yours: {yours}; the course's: {', '.join(groups) or 'none'}."
-    ]
+    parts = N_("Parts of earlier lessons: yours: {yours}; the course's: {others}.")
+    lines = [tr(parts, yours=yours, others=", ".join(groups) or tr("none"))]
     for name, why in aside.items():
         where = f"{here.name}/{module_of(here.parts[name])}.py"
-        lines.append(f"Your {name} ({where}) is set aside here: {why}")
+        lines.append(
+            tr("Your {name} ({where}) is set aside here: {why}", name=name, where=where, why=why)
+        )
     return "\n".join(lines)
 
 
@@ -209,10 +213,10 @@ def _not_kept(here: Place, name: str) -> str:
     notebooks = [path for path in lesson_notebooks(here.course) if path.parent.name == folder]
     progress = progress_of(notebooks[0]) if notebooks else None
     if progress is None or progress.problem or name in progress.untouched:
-        return "not begun"
+        return tr("not begun")
     if name in [left for left, *_ in progress.left]:
-        return "its check does not pass yet"
-    return "not kept: run its check once more"
+        return tr("its check does not pass yet")
+    return tr("not kept: run its check once more")
 
 
 @contextlib.contextmanager

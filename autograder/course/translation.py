@@ -51,7 +51,7 @@ __all__ = [
 #: meanings of exceptions.
 _SHOWN_WHOLE = (
     *(f"lesson_kit/{name}.py" for name in ("answer_text", "batteries", "probes", "repair")),
-    *("lesson_kit/absent.py", "lesson_kit/small_changes.py"),
+    *(f"lesson_kit/{name}.py" for name in ("absent", "small_changes")),
     *("autograder/grade/flags.py", "autograder/grade/reasons.py", "autograder/grade/submission.py"),
 )
 
@@ -65,6 +65,8 @@ _OTHERS = (
         "passes."
     ),
     N_("item {number} of {name}"),
+    N_("it uses `{name}`, which is not defined in the answer's own cell"),
+    N_("no cell is known that defines {name}"),
     N_("in your line `{line}`"),
     N_("in what your line `{line}` calls"),
     N_("the gradient of {name} along a direction"),
