@@ -100,6 +100,12 @@ def trial(matrix: Matrix, exercise: str, seeds: Sequence[int] = (), share: Share
     tried.complaints += _right(matrix, exercise, seeds or range(1, RIGHT_ON + 1), share)
     wrong = [entry for entry in misconceptions(matrix.lesson) if entry.exercise == exercise]
     wrong = share.part(exercise, wrong)
+    if _passes_everything(matrix, exercise, wrong):
+        tried.complaints.append(
+            f"no check of {exercise} compares anything: each known mistake passes, and whatever "
+            "else is given. Use assert_close or assert_equal"
+        )
+        return tried
     tried.complaints += _wrong(matrix, exercise, wrong)
     if exercise.startswith("answer_"):
         return tried
@@ -109,6 +115,18 @@ def trial(matrix: Matrix, exercise: str, seeds: Sequence[int] = (), share: Share
         tried.complaints += _unlike_the_lock(matrix, exercise, wrong)
     tried.complaints += _nothing_for_nothing(matrix, exercise, share)
     return tried
+
+
+def _passes_everything(matrix: Matrix, exercise: str, wrong: Sequence[Implementation]) -> bool:
+    """Whether nothing fails: no known mistake, no box that gives nothing or NaN to everything."""
+    own = _tests(matrix.lesson, exercise)
+    return bool(wrong) and not any(
+        _failed(outcomes)
+        for outcomes in (
+            *(matrix.of(answer, own, DIAGNOSIS_SEED) for answer in wrong),
+            *(matrix.outcomes({}, own, IDLE_SEED, box=box) for box in ("nothing", "NaN")),
+        )
+    )
 
 
 def _right(matrix: Matrix, exercise: str, seeds: Sequence[int], share: Share) -> Iterator[str]:

@@ -69,6 +69,14 @@ def test_trial_finds_it(tmp_path: Path, text: str, known: str, says: str) -> Non
     assert any(says in complaint for complaint in complaints(planted(tmp_path, text, known)))
 
 
+def test_trial_says_once_that_nothing_is_compared(tmp_path: Path) -> None:
+    refused = 'with assert_raises(ValueError, "A negative x is to be refused."):\n    double('
+    text = LESSON.replace("assert_close(double(x), x + x", "double(x), (x").replace(refused, "(")
+    assert text.count("\n") == LESSON.count("\n") - 1
+    [said] = complaints(planted(tmp_path, text))
+    assert said.startswith("no check of double compares anything")
+
+
 def test_lint_finds_a_test_that_accepts_the_stub(tmp_path: Path) -> None:
     text = LESSON.replace("assert_close(double(x), x + x", "assert_close(x + x, x + x")
     assert any(
