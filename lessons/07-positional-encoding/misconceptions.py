@@ -137,10 +137,7 @@ with exercise("sinusoidal_positional_encoding", base=SHORT_SINUSOIDAL_POSITIONAL
 
     wrong(
         "encoding_base_e",
-        {
-            "/ 10000 ** ((column - column % 2) / d_model)":
-                "* np.exp(-(column - column % 2) / d_model)",
-        },
+        {"/ 10000 ** (": "* np.exp(-"},
         "Your frequencies are exp(-2i / d_model): the base is e and not 10000. When the power is "
         "written with exp, the logarithm of 10000 belongs into the exponent.",
     )
@@ -258,17 +255,6 @@ with exercise("sinusoidal_positional_encoding", base=SHORT_SINUSOIDAL_POSITIONAL
         "The result is float64, but right to the digits of float32 only, as where something on the "
         "way was float32: the missing digits do not come back by a conversion at the end.",
         edge=True,
-    )
-
-    wrong(
-        "encoding_torch_tensor",
-        """
-            column = torch.arange(d_model)
-            power = 10000.0 ** ((column - column % 2).double() / d_model)
-            angles = torch.arange(seq_len).double()[:, None] / power
-            return torch.where(column % 2 == 0, torch.sin(angles), torch.cos(angles))
-        """,
-        "You return a torch tensor. This function is NumPy.",
     )
 
     wrong(
@@ -400,37 +386,6 @@ with exercise("shift_matrix", base=SHORT_SHIFT_MATRIX):
     )
 
     wrong(
-        "shift_fitted_on_few_positions",
-        """
-            if d_model % 2:
-                raise ValueError(f"d_model {d_model} is odd")
-            column, few = np.arange(d_model), np.arange(max(1, d_model // 2))[:, None]
-            w = 10000.0 ** -((column - column % 2) / d_model)
-            here, there = (
-                np.where(column % 2 == 0, np.sin(p * w), np.cos(p * w)) for p in (few, few + offset)
-            )
-            return np.linalg.lstsq(here, there, rcond=None)[0].T
-        """,
-        "Your matrix comes out as one that is fitted by least squares to a few positions: right "
-        "there and wrong elsewhere. Fewer positions than dimensions do not determine it, and the "
-        "slow pairs hardly change over a few words. The matrix can be written down exactly.",
-    )
-
-    wrong(
-        "shift_from_position_0_only",
-        """
-            if d_model % 2:
-                raise ValueError(f"d_model {d_model} is odd")
-            column = np.arange(d_model)
-            turn = offset / 10000 ** ((column - column % 2) / d_model)
-            there, start = np.where(column % 2 == 0, np.sin(turn), np.cos(turn)), column % 2
-            return np.outer(there, start) / start.sum()
-        """,
-        "Your matrix moves position 0 to the right place, and no other position. One matrix must "
-        "serve every position.",
-    )
-
-    wrong(
         "shift_moves_dimensions",
         """
             if d_model % 2:
@@ -477,20 +432,6 @@ with exercise("shift_matrix", base=SHORT_SHIFT_MATRIX):
     )
 
     wrong(
-        "shift_odd_other_error",
-        """
-            M = np.zeros((d_model, d_model))
-            for i in range(0, d_model, 2):
-                turn = offset / 10000 ** (i / d_model)
-                M[i, i] = M[i + 1, i + 1] = math.cos(turn)
-                M[i, i + 1], M[i + 1, i] = math.sin(turn), -math.sin(turn)
-            return M
-        """,
-        "An odd d_model ends in an IndexError somewhere inside. Look at d_model first and raise a "
-        "ValueError that names it.",
-    )
-
-    wrong(
         "shift_float32",
         {"(d_model, d_model)": "(d_model, d_model), dtype=np.float32"},
         "Your matrix is float32: it keeps 7 digits. The course asks for float64.",
@@ -517,16 +458,6 @@ with exercise("shift_matrix", base=SHORT_SHIFT_MATRIX):
         "Your frequencies have the base 1000. The encoding has 10000.",
     )
 
-    wrong(
-        "shift_torch_tensor",
-        {
-            "np.zeros((d_model, d_model))": "torch.zeros(d_model, d_model, dtype=torch.float64)",
-            "s = np": "s = math",
-            "np.sin": "math.sin",
-            "[[c, s], [-s, c]]": "torch.tensor([[c, s], [-s, c]])",
-        },
-        "You return a torch tensor. This function is NumPy.",
-    )
 
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_LEARNED_POSITIONAL_EMBEDDING = """
@@ -673,12 +604,6 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
     )
 
     wrong(
-        "learned_backwards",
-        {"self.p[: X.shape[-2]]": "self.p[: X.shape[-2]].flip(0)"},
-        "Your positions run backwards: the first word gets the vector of the last one.",
-    )
-
-    wrong(
         "learned_scales_x",
         {"return X": "return X * math.sqrt(X.shape[-1])"},
         "You multiply X by the square root of d_model. The paper does that with its word "
@@ -734,23 +659,6 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
     )
 
     wrong(
-        "learned_equal_rows",
-        {
-            "torch.randn": "torch.randn(d_model).repeat",
-            "(max_len, d_model)": "(max_len, 1)",
-        },
-        "All your position vectors begin with the same numbers. Each position needs random "
-        "numbers of its own.",
-    )
-
-    wrong(
-        "learned_one_number_a_position",
-        {"(max_len, d_model)": "(max_len, 1).repeat(1, d_model)"},
-        "Each position vector begins with one number in all its entries. Every entry should be "
-        "random.",
-    )
-
-    wrong(
         "learned_fixed_seed",
         {
             "super().__init__()": """
@@ -786,10 +694,7 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
 
     wrong(
         "learned_not_trainable",
-        {
-            "self.p = nn.Parameter(torch.randn(max_len, d_model))":
-                'self.register_buffer("p", torch.randn(max_len, d_model))',
-        },
+        {"p = nn.Parameter(": 'register_buffer("p", '},
         "Your module has no parameter: the vectors are a buffer, a plain tensor or hidden in a "
         "list, for example. An optimizer does not see them, so they never learn: make them a "
         "parameter.",
@@ -861,12 +766,6 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
     )
 
     wrong(
-        "learned_float32",
-        {"return X": "return X.float()"},
-        "Your output is float32 even when X is float64: half of the digits are lost.",
-    )
-
-    wrong(
         "learned_other_error",
         """
             class LearnedPositionalEmbedding(nn.Module):
@@ -883,20 +782,6 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
     )
 
     wrong(
-        "learned_cuts_long_texts",
-        {
-            """
-                if X.shape[-2] > len(self.p):
-                    raise ValueError(f"{X.shape[-2]} positions")
-            """: "n = min(X.shape[-2], len(self.p))",
-            "return X": "return X[..., :n, :]",
-            ": X.shape[-2]": ": n",
-        },
-        "A text of more than max_len positions passes without an error: those beyond are cut off, "
-        "or get no vector, or one that belongs to another position too. It should be a ValueError.",
-    )
-
-    wrong(
         "learned_last_vector_repeated",
         """
             class LearnedPositionalEmbedding(nn.Module):
@@ -910,19 +795,6 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
         "A text of more than max_len positions passes without an error: those beyond are cut off, "
         "or get no vector, or one that belongs to another position too. It should be a ValueError.",
         seen="torch.clamp on the positions",
-    )
-
-    wrong(
-        "learned_long_texts_unmarked",
-        {
-            """
-                if X.shape[-2] > len(self.p):
-                    raise ValueError(f"{X.shape[-2]} positions")
-            """: "missing = max(0, X.shape[-2] - len(self.p))",
-            "self.p[: X.shape[-2]]": "F.pad(self.p[: X.shape[-2]], (0, 0, 0, missing))",
-        },
-        "A text of more than max_len positions passes without an error: those beyond are cut off, "
-        "or get no vector, or one that belongs to another position too. It should be a ValueError.",
     )
 
     wrong(
@@ -1106,18 +978,6 @@ with exercise("mended_positions"):
         {"table[: X.shape[-2]]": "table[: X.shape[-2]][None]"},
         "Your table has a batch axis of its own, so that a text without one comes back with one. "
         "Without it the table broadcasts over any axes in front.",
-    )
-
-    wrong(
-        "mend_first_row",
-        {"table[: X.shape[-2]]": "table[0]"},
-        "Every word gets the vector of position 0.",
-    )
-
-    wrong(
-        "mend_last_rows",
-        {"table[: X.shape[-2]]": "table[-X.shape[-2] :]"},
-        "You take the last rows of the table. The first word has position 0.",
     )
 
     wrong(
