@@ -94,13 +94,6 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
     )
 
     wrong(
-        "block_mask_as_key",
-        {"mask=self_mask": "self_mask"},
-        "It goes wrong as where an attention gets a mask in the place of its keys or values. Look "
-        "at the order of MultiHeadAttention's arguments, or pass mask=.",
-    )
-
-    wrong(
         "block_self_mask_for_both",
         {"mask=memory_mask": "mask=self_mask"},
         "Your cross-attention uses self_mask, as the self-attention does. It looks at another "
@@ -218,16 +211,6 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
     )
 
     wrong(
-        "block_norm2_and_norm3_exchanged",
-        {
-            "self.norm2(x + found)": "self.norm3(x + found)",
-            "return self.norm3": "return self.norm2",
-        },
-        "norm2 and norm3 are exchanged. norm2 belongs to the cross-attention and norm3 to the "
-        "feed-forward.",
-    )
-
-    wrong(
         "block_one_attention",
         {
             "self.cross_attention = MultiHeadAttention(d_model, num_heads)":
@@ -339,18 +322,6 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
     )
 
     wrong(
-        "block_memory_to_the_shape_of_x",
-        {
-            "attended, own": """
-                memory = memory.expand(x.shape[:-2] + memory.shape[-2:])
-                attended, own
-            """,
-        },
-        "A memory with axes that x lacks does not get through, as where it has to take the leading "
-        "axes of x. They broadcast both ways, and the attention joins the two by itself.",
-    )
-
-    wrong(
         "block_feed_forward_second",
         {
             "x = self.norm1(x + attended)": """
@@ -379,13 +350,6 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
         },
         "The self-attention's result is not used, so a position does not know what has been "
         "written before it.",
-    )
-
-    wrong(
-        "block_extra_output_norm",
-        {"x + self.feed_forward(x)": "self.norm3(x + self.feed_forward(x))"},
-        "The last norm is used twice in a row. There are three norms, one after each sublayer, "
-        "and each is used once.",
     )
 
     wrong(
@@ -432,13 +396,6 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
         "block_three_results",
         {"(x + self.feed_forward(x)), weights": "(x + self.feed_forward(x)), own, weights"},
         "You return three things. The exercise asks for two: the output and the cross weights.",
-    )
-
-    wrong(
-        "block_weights_detached",
-        {"(x + self.feed_forward(x)), weights": "(x + self.feed_forward(x)), weights.detach()"},
-        "No gradient flows through the cross weights that you return, as after detach(). A loss "
-        "that uses the map could not train it.",
     )
 
     wrong(
@@ -547,16 +504,6 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
         {"d_model, d_ff": "d_ff, d_model"},
         "The feed-forward is made with its two sizes exchanged. It goes from d_model to d_ff and "
         "back.",
-    )
-
-    wrong(
-        "block_memory_mean",
-        {
-            "memory, mask=memory_mask":
-                "memory.mean(-2, keepdim=True).expand(memory.shape), mask=memory_mask",
-        },
-        "You replace the memory by its average, the same for every position. That is the "
-        "bottleneck of lesson 1; attention exists to avoid it.",
     )
 
     wrong(
@@ -779,18 +726,6 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
     )
 
     wrong(
-        "greedy_stops_at_the_start_token",
-        {"end_id:": "end_id or token == start_id:"},
-        "Your text also stops when the model says start_id. Only end_id ends the text.",
-    )
-
-    wrong(
-        "greedy_stops_at_a_repetition",
-        {"end_id:": "end_id or token in prefix:"},
-        "Your text stops when a token comes twice. Words may repeat; only end_id ends the text.",
-    )
-
-    wrong(
         "greedy_argmin",
         {".argmax()": ".argmin()"},
         "You take the token with the smallest logit. The largest logit is the most probable token.",
@@ -895,24 +830,6 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
     )
 
     wrong(
-        "greedy_result_is_an_array",
-        {"prefix[1:]": "np.array(prefix[1:])"},
-        "The result is a NumPy array. The card asks for a list of Python ints.",
-    )
-
-    wrong(
-        "greedy_result_is_a_tensor",
-        {"prefix[1:]": "torch.tensor(prefix[1:])"},
-        "The result is a torch tensor. The card asks for a list of Python ints.",
-    )
-
-    wrong(
-        "greedy_result_is_a_tuple",
-        {"prefix[1:]": "tuple(prefix[1:])"},
-        "The result is a tuple. The card asks for a list of Python ints.",
-    )
-
-    wrong(
         "greedy_prefix_is_an_array",
         {"list(prefix)": "np.array(prefix)"},
         "The model gets a NumPy array. The card asks for a list of Python ints.",
@@ -942,22 +859,6 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
     )
 
     wrong(
-        "greedy_last_two_tokens",
-        {"list(prefix)": "prefix[-2:]"},
-        "The model is shown only the last two tokens. It needs everything that has been written "
-        "so far.",
-    )
-
-    wrong(
-        "greedy_newest_first",
-        {
-            "prefix.append(token)": "prefix.insert(0, token)",
-            "prefix[1:]": "prefix[-2::-1]",
-        },
-        "Your prefix has the newest token in front. The oldest one, start_id, comes first.",
-    )
-
-    wrong(
         "greedy_never_grows",
         {
             "prefix = [start_id]": "prefix_, prefix = [start_id], []",
@@ -966,16 +867,6 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
         },
         "The model is asked the same question again and again: your tokens never reach the "
         "prefix that it is shown.",
-    )
-
-    wrong(
-        "greedy_end_in_the_prefix",
-        {
-            "[start_id]": "[start_id, end_id]",
-            "prefix[1:]": "prefix[2:]",
-        },
-        "The prefix already holds the end token when the model is first asked. It should hold "
-        "only the start token.",
     )
 
     wrong(
@@ -1103,29 +994,10 @@ with exercise("align", base=SHORT_ALIGN):
     )
 
     wrong(
-        "align_last_head",
-        {"array.mean(0).argmax(-1)": "array[-1].argmax(-1)"},
-        "You use the last head only. The heads are averaged.",
-    )
-
-    wrong(
         "align_largest_over_heads",
         {"array.mean": "array.max"},
         "You take the largest weight over the heads. One head that is sure then overrules all "
         "others; the card asks for the average.",
-    )
-
-    wrong(
-        "align_smallest_over_heads",
-        {"array.mean": "array.min"},
-        "You take the smallest weight over the heads. The card asks for the average.",
-    )
-
-    wrong(
-        "align_product_of_heads",
-        {"array.mean": "array.prod"},
-        "Your heads are combined as by a product (a mean of logarithms comes to the same). One "
-        "head with a weight near 0 then forbids a position; the card asks for the average.",
     )
 
     wrong(
@@ -1138,29 +1010,6 @@ with exercise("align", base=SHORT_ALIGN):
         },
         "It comes out as if each head voted for a position and the votes were counted. How sure a "
         "head is gets lost; the card asks for the average of the weights.",
-    )
-
-    wrong(
-        "align_median_of_heads",
-        {"array.mean(0).argmax(-1)": "np.median(array, axis=0).argmax(-1)"},
-        "You take the median of the heads. The card asks for the average.",
-    )
-
-    wrong(
-        "align_words_compete",
-        {
-            "return [source_tokens[i] for i in array.mean(0).argmax(-1)]": """
-                found = []
-                for i in array.mean(0):
-                    total = {}
-                    for word, weight in zip(source_tokens, i):
-                        total[word] = total.get(word, 0) + weight
-                    found.append(max(total, key=total.get))
-                return found
-            """,
-        },
-        "It comes out as if the weights of equal words were added up before they are compared. "
-        "The card lets positions compete: two places of 'the' stay two.",
     )
 
     wrong(
@@ -1180,22 +1029,6 @@ with exercise("align", base=SHORT_ALIGN):
         },
         "If several positions are equal, yours does not always take the first: the word may "
         "decide, as where pairs of weight and word are compared. The first position should win.",
-    )
-
-    wrong(
-        "align_all_the_best",
-        {
-            "source_tokens[i] for i in array.mean(0).argmax(-1)":
-                "w for i in array.mean(0) for w, x in zip(source_tokens, i) if x == i.max()",
-        },
-        "If several positions are equal, yours returns all of them. Each target position gets one "
-        "word: the first.",
-    )
-
-    wrong(
-        "align_rounded",
-        {".argmax(-1)": ".round(1).argmax(-1)"},
-        "Different weights count as equal, as after rounding. Compare them as they are.",
     )
 
     wrong(
@@ -1229,18 +1062,6 @@ with exercise("align", base=SHORT_ALIGN):
     )
 
     wrong(
-        "align_integers_divided",
-        {
-            "return [source_tokens[i] for i in array.mean(0).argmax(-1)]": """
-                total = array.sum(0)
-                mean = total // len(array) if array.dtype.kind == "i" else total / len(array)
-                return [source_tokens[i] for i in mean.argmax(-1)]
-            """,
-        },
-        "The averages of integer weights come out as whole numbers, so small differences are lost.",
-    )
-
-    wrong(
         "align_indices",
         {
             "[source_tokens[i] for i in array.mean(0).argmax(-1)]":
@@ -1269,62 +1090,12 @@ with exercise("align", base=SHORT_ALIGN):
     )
 
     wrong(
-        "align_an_array",
-        {
-            "[source_tokens[i] for i in array.mean(0).argmax(-1)]":
-                "np.array(source_tokens)[array.mean(0).argmax(-1)]",
-        },
-        "You return a NumPy array. The exercise asks for a list.",
-    )
-
-    wrong(
         "align_a_tuple",
         {
             "[source_tokens[i] for i in array.mean(0).argmax(-1)]":
                 "tuple(source_tokens[i] for i in array.mean(0).argmax(-1))",
         },
         "You return a tuple. The exercise asks for a list.",
-    )
-
-    wrong(
-        "align_one_string",
-        {
-            "[source_tokens[i] for i in array.mean(0).argmax(-1)]":
-                '" ".join(source_tokens[i] for i in array.mean(0).argmax(-1))',
-        },
-        "You join the words to one string. The exercise asks for a list.",
-    )
-
-    wrong(
-        "align_smallest_weight",
-        {".argmax(-1)": ".argmin(-1)"},
-        "You take the smallest weight. The word that a position looks at has the largest one.",
-    )
-
-    wrong(
-        "align_every_word_once",
-        {
-            "return [source_tokens[i] for i in array.mean(0).argmax(-1)]": """
-                i, found = array.mean(0).astype(float), []
-                for q in range(len(i)):
-                    best = i[q].argmax()
-                    found.append(source_tokens[best])
-                    if len(i) > q + 1 and np.isfinite(i[q + 1]).sum() > 1:
-                        i[:, best] = -np.inf
-                return found
-            """,
-        },
-        "Each source word is used once and then taken out. Two target words may look at the same "
-        "source word ('is sleeping' becomes one word), and the card asks for each row by itself.",
-    )
-
-    wrong(
-        "align_without_repetition",
-        {
-            "[source_tokens[i] for i in array.mean(0).argmax(-1)]":
-                "list(dict.fromkeys(source_tokens[i] for i in array.mean(0).argmax(-1)))",
-        },
-        "A word that comes twice is returned once. There is one result for each target position.",
     )
 
     wrong(
@@ -1341,28 +1112,6 @@ with exercise("align", base=SHORT_ALIGN):
         "Your alignment may only move to the right. Word order crosses: that is why we look at "
         "the map at all.",
         seen="monotonic alignment in speech",
-    )
-
-    wrong(
-        "align_diagonal",
-        {
-            "[i] for i in array.mean(0).argmax(-1)":
-                "[q % len(source_tokens)] for q in range(array.shape[1])",
-        },
-        "Your words are the source's in their order, whatever the weights are. The weights say "
-        "where each target position looks.",
-    )
-
-    wrong(
-        "align_first_row_dropped",
-        {"(-1)": "(-1)[1:]"},
-        "You drop the first target position. There is one result for each row of the map.",
-    )
-
-    wrong(
-        "align_one_row_late",
-        {"array.mean(0).argmax(-1)": "np.roll(array.mean(0).argmax(-1), 1)"},
-        "Your words come one row late. Row t of the map is the result for position t.",
     )
 
     wrong(
@@ -1513,26 +1262,6 @@ with exercise("mended_batch"):
     )
 
     wrong(
-        "mend_not_sorted",
-        "return run(sentences)",
-        "run gets the sentences as they stand, not sorted. Then the order is right, but batches "
-        "of one length cannot be cut: sort for run, and put the texts back.",
-    )
-
-    wrong(
-        "mend_one_by_one",
-        "return [run([sentence])[0] for sentence in sentences]",
-        "You call run once for each sentence. That is the slow way which the batch was made for: "
-        "one call, with all of them.",
-    )
-
-    wrong(
-        "mend_longest_first",
-        {"key=lambda i: len(sentences[i])": "key=lambda i: -len(sentences[i])"},
-        "You give run the longest sentence first. The shortest was asked for.",
-    )
-
-    wrong(
         "mend_length_in_characters",
         {"key=lambda i: len(sentences[i])": 'key=lambda i: len(" ".join(sentences[i]))'},
         "You sort by the number of characters. The length of a sentence is its number of words: "
@@ -1572,11 +1301,6 @@ with exercise("mended_batch"):
         "Two sentences of one length get the same text, as where each text is looked for by the "
         "length of its sentence.",
     )
-
-
-
-
-
 
 
 with exercise("still_right"):
@@ -1707,43 +1431,8 @@ with exercise("still_right"):
     )
 
     wrong(
-        "still_replaced_inside_the_encoder",
-        """
-            if where not in ("decoder", "encoder"):
-                raise ValueError(f"where is {where!r}")
-            gone = torch.arange(source.shape[-1]) == hidden[:, None]
-            text = source.masked_fill(gone, 0) if where == "encoder" else source
-            seen = mask & ~gone[:, None] if where == "decoder" else mask
-            with torch.no_grad():
-                logits, _ = model.decode(reads, model.encode(text, mask), seen)
-            return (logits[:, -1].argmax(dim=-1) == says).double().mean().item()
-        """,
-        "It comes out as if the hidden word were replaced by token 0 inside the encoder, so its "
-        "own place loses it too. It should still read itself: close it with a mask, to the others "
-        "only.",
-    )
-
-    wrong(
-        "still_hidden_from_the_last_target_only",
-        {
-            'combine_masks(mask, others) if where == "decoder" else mask':
-                'mask.repeat(1, reads.shape[1], 1)',
-            "with torch": """
-                if where == "decoder":
-                    in_decoder[:, -1] &= others[:, 0]
-                with torch
-            """,
-        },
-        "Only the last target position is kept from the hidden word. The earlier ones still read it "
-        "and can tell it to the last: no target position may read it.",
-    )
-
-    wrong(
         "still_last_token_that_is_not_0",
-        {
-            "(logits[:, -1].argmax(dim=-1) == says)":
-                "(logits[range(len(says)), (reads != 0).sum(1) - 1].argmax(dim=-1) == says)",
-        },
+        {":, -": "range(len(says)), (reads != 0).sum(1) - "},
         "It comes out as where the last token of reads that is not 0 is looked for. Nothing says "
         "that 0 is padding there: the last position is the last one.",
     )
@@ -1760,19 +1449,6 @@ with exercise("still_right"):
         {"(logits[:, -1].argmax(dim=-1) == says)": "(logits.argmax(dim=-1) == says[:, None])"},
         "You compare every target position with the same token and average over all of them. Only "
         "the last position should say it.",
-    )
-
-    wrong(
-        "still_weights_for_logits",
-        {"logits, _ = model": "_, logits = model", "logits[:, -1]": "logits[:, 0, -1]"},
-        "You take the largest attention weight. That is a source position; the token that is said "
-        "is the one with the largest logit.",
-    )
-
-    wrong(
-        "still_smallest",
-        {"argmax": "argmin"},
-        "The token with the smallest logit is taken for what the model says.",
     )
 
     wrong(
@@ -1837,10 +1513,6 @@ with exercise("still_right"):
         "NumPy, for one, does not take such tensors. No gradient is needed here.",
         seen="answers written by an adversary",
     )
-
-
-
-
 
 
 choice(
