@@ -92,12 +92,6 @@ with exercise("wordpiece"):
     )
 
     wrong(
-        "unknown_as_text",
-        {'return ["[UNK]"]': 'return "[UNK]"'},
-        "For a word that cannot be covered you return a text. It should be a list with one piece.",
-    )
-
-    wrong(
         "nothing_for_unknown",
         {'return ["[UNK]"]': "return []"},
         "For a word that cannot be covered you return an empty list: the word vanishes. It should be "
@@ -168,7 +162,6 @@ with exercise("wordpiece"):
     )
 
 
-
 with exercise("embed"):
     wrong(
         "no_positions",
@@ -189,12 +182,6 @@ with exercise("embed"):
         "token_type_one",
         {'token_type_embeddings.weight"][0]': 'token_type_embeddings.weight"][1]'},
         "You add token type 1. A single text is type 0; type 1 is for the second text of a pair.",
-    )
-
-    wrong(
-        "both_token_types",
-        {'token_type_embeddings.weight"][0]': 'token_type_embeddings.weight"].sum(0)'},
-        "You add both rows of the token types. A single text is type 0: row 0 alone.",
     )
 
     wrong(
@@ -262,10 +249,7 @@ with exercise("embed"):
 
     wrong(
         "norm_over_the_text",
-        {
-            "F.layer_norm(words + positions + kind, gamma.shape, gamma, beta, 1e-12)": "F.layer_norm(words + "
-            "positions + kind, words.shape[-2:], None, None, 1e-12) * gamma + beta"
-        },
+        {"gamma.shape, gamma, beta, 1e-12)": "words.shape[-2:], None, None, 1e-12) * gamma + beta"},
         "You normalise each text as a whole, so each token feels the others. Mean and variance are "
         "those of one token's features.",
     )
@@ -286,9 +270,7 @@ with exercise("embed"):
 
     wrong(
         "positions_without_padding",
-        {
-            "[: ids.shape[-1]]": "[((ids != 0).long().cumsum(-1) - 1).clamp(min=0)]",
-        },
+        {": ids.shape[-1]": "((ids != 0).long().cumsum(-1) - 1).clamp(min=0)"},
         "It comes out as if positions were counted only over tokens whose number is not 0. Piece "
         "0 is a token like any other here: position t belongs to token t.",
         seen="RoBERTa, whose positions skip the padding",
@@ -322,13 +304,6 @@ with exercise("embed"):
         },
         "weights is changed, as where the token type is added into the table of words itself: at "
         "the next call it is added once more. Add to what was looked up.",
-    )
-
-    wrong(
-        "float32_always",
-        {"words + positions + kind, gamma.shape, gamma, beta": "(words + positions + kind).float(), gamma.shape, gamma.float(), beta.float()"},
-        "Where weights are float64 your result is float32. It should have their precision.",
-        edge=True,
     )
 
     wrong(
@@ -429,10 +404,7 @@ with exercise("load_block"):
 
     wrong(
         "gamma_and_beta_exchanged",
-        {
-            """targets[f"{name}.weight"], targets[f"{name}.bias"] = part.gamma, part.beta""": """
-            targets[f"{name}.weight"], targets[f"{name}.bias"] = part.beta, part.gamma"""
-        },
+        {"gamma, part.beta": "beta, part.gamma"},
         "gamma and beta are exchanged in the norms: the published weight is gamma, bias is beta.",
     )
 
@@ -529,14 +501,6 @@ with exercise("load_block"):
     )
 
     wrong(
-        "takes_their_precision",
-        {"target.copy_(sources[name])": "target.data = sources[name].clone()"},
-        "The block's parameters take the precision of weights. They should keep their own: a float64 "
-        "block stays float64.",
-        edge=True,
-    )
-
-    wrong(
         "frozen_afterwards",
         {"target.copy_(sources[name])": "target.copy_(sources[name])\ntarget.requires_grad_(False)"},
         "After loading the parameters are frozen. They should stay trainable.",
@@ -556,9 +520,7 @@ with exercise("load_block"):
 
     wrong(
         "shapes_not_looked_at",
-        {
-            "if sources[name].shape != target.shape:": "if False:",
-        },
+        {"sources[name].shape != target.shape": "False"},
         "A shape that does not fit goes through, or gives another error, as where only PyTorch "
         "looks at it: it broadcasts where it can, and where it cannot it stops with a "
         "RuntimeError. It is a ValueError, before anything is copied.",
@@ -586,12 +548,6 @@ with exercise("load_block"):
         "value_error_without_shapes",
         {'raise ValueError(f"{published} has shape {given}, the block needs {wanted}")': 'raise ValueError(f"{published} does not fit")'},
         "Your ValueError does not say both shapes: the one in weights and the one that the block needs.",
-    )
-
-    wrong(
-        "missing_is_a_value_error",
-        {"raise KeyError": "raise ValueError"},
-        "A name that is missing should be a KeyError, not a ValueError.",
     )
 
     wrong(
@@ -662,12 +618,6 @@ with exercise("load_block"):
         edge=True,
     )
 
-    wrong(
-        "eps_set_as_well",
-        {"with torch.no_grad():": "block.norm1.eps = block.norm2.eps = 1e-12\nwith torch.no_grad():"},
-        "You also set the eps of the norms. load_block copies 16 tensors; eps and activation stay as "
-        "they are.",
-    )
 
 with exercise("sentence_embedding"):
     wrong(
@@ -686,9 +636,7 @@ with exercise("sentence_embedding"):
 
     wrong(
         "each_token_to_length_one",
-        {
-            "hidden.masked_fill": "F.normalize(hidden, dim=-1).masked_fill",
-        },
+        {" hidden": " F.normalize(hidden, dim=-1)"},
         "You give each token the length 1 before the mean. The mean of the tokens as they are comes first; "
         "it is the mean that gets length 1.",
     )
@@ -733,14 +681,6 @@ with exercise("sentence_embedding"):
     )
 
     wrong(
-        "nan_for_nothing",
-        {
-            "return F.normalize(total / count, dim=-1)": "mean = total / count\nreturn mean / mean.norm(dim=-1, keepdim=True)",
-        },
-        "A text without kept tokens gives NaN: somewhere 0 is divided by 0. It should give zeros.",
-    )
-
-    wrong(
         "nan_from_the_count",
         {".clamp(min=1)": ""},
         "A text without kept tokens gives NaN: somewhere 0 is divided by 0. It should give zeros.",
@@ -754,16 +694,6 @@ with exercise("sentence_embedding"):
         "A mean of small numbers becomes shorter than 1, as where a small number is added to its "
         "length. Only a mean of zeros needs care.",
         edge=True,
-    )
-
-    wrong(
-        "vanishes_for_nothing",
-        {
-            "return F.normalize(total / count, dim=-1)": "return F.normalize(total / count + "
-            "(keep.sum(-1, keepdim=True) == 0), dim=-1)"
-        },
-        "A text without kept tokens gives a vector of length 1. It has no direction, so it should be "
-        "zeros.",
     )
 
     wrong(
@@ -785,21 +715,6 @@ with exercise("sentence_embedding"):
         "writes_into_hidden",
         {"hidden.masked_fill(": "hidden.masked_fill_("},
         "You write zeros into hidden itself. The caller still needs it: make a new tensor.",
-    )
-
-    wrong(
-        "float32_always",
-        {"hidden.masked_fill(": "hidden.float().masked_fill("},
-        "Where hidden is float64 your result is float32. It should have the precision of hidden.",
-        edge=True,
-    )
-
-    wrong(
-        "squared_length",
-        {
-            "return F.normalize(total / count, dim=-1)": "return total / count / (total / count).square().sum(-1, keepdim=True).clamp(min=1e-12)"
-        },
-        "You divide by the squared length. The length is the root of the sum of the squares.",
     )
 
     wrong(
@@ -861,9 +776,7 @@ with exercise("attention_share"):
 
     wrong(
         "keep_hides_columns_too",
-        {
-            "(weights * columns[..., None, None, :])": "(weights * (columns & keep)[..., None, None, :])",
-        },
+        {" columns[": " (columns & keep)["},
         "You count a column only where keep is True. keep chooses the queries; a marked column counts "
         "for all of them.",
     )
@@ -936,9 +849,7 @@ with exercise("attention_share"):
 
     wrong(
         "columns_of_the_first_text",
-        {
-            "columns[..., None, None, :])": "columns.reshape(-1, columns.shape[-1])[0])",
-        },
+        {"[..., None, None, :": ".reshape(-1, columns.shape[-1])[0"},
         "You use the columns of the first text for all. Each text has columns of its own.",
     )
 
@@ -953,27 +864,9 @@ with exercise("attention_share"):
     )
 
     wrong(
-        "share_of_what_is_there",
-        {
-            "n_heads = weights.shape[-3]": "n_heads = weights.shape[-3]\nthere = (weights.sum(-1) * "
-            "keep[..., None, :]).movedim(-2, 0).reshape(n_heads, -1).sum(-1)",
-            "/ keep.sum()": "/ there",
-        },
-        "You divide by the weight that there is. A query that may attend to nothing counts as well, with 0: "
-        "divide by the number of kept queries.",
-    )
-
-    wrong(
         "writes_into_weights",
         {"(weights * columns[..., None, None, :])": "weights.mul_(columns[..., None, None, :])"},
         "You write into weights itself, so the map is lost to the caller. Make a new tensor.",
-    )
-
-    wrong(
-        "float32_always",
-        {"share = share * keep[..., None, :]": "share = (share * keep[..., None, :]).float()"},
-        "Where weights are float64 your result is float32. It should have their precision.",
-        edge=True,
     )
 
     wrong(
@@ -984,9 +877,7 @@ with exercise("attention_share"):
 
     wrong(
         "share_in_float32",
-        {
-            "/ keep.sum()": ".float().to(weights.dtype) / keep.sum()",
-        },
+        {" /": " .float().to(weights.dtype) /"},
         "Float64 weights give shares with fewer digits than float64 has: for one, something is "
         "float32 on the way, and turned back at the end. What is lost does not come back.",
         seen="answers written by an adversary",
@@ -995,10 +886,7 @@ with exercise("attention_share"):
 
     wrong(
         "texts_without_a_column",
-        {
-            "share = share * keep[..., None, :]":
-                "share = share / columns.any(-1)[..., None, None] * keep[..., None, :]",
-        },
+        {"share *": "share / columns.any(-1)[..., None, None] *"},
         "A text without a marked column spoils the result: for one, 0 is divided by 0 there. Its "
         "queries give 0 to no column, and count like all others.",
         seen="answers written by an adversary",
