@@ -127,13 +127,6 @@ with exercise("patches"):
     )
 
     wrong(
-        "patches_area_checked",
-        {"if height % size or width % size:": "if height * width % size**2:"},
-        "Pictures whose sides do not both fit get no ValueError, or not all of them, as where the number of pixels "
-        "is looked at. 4 by 9 pixels are 36, and size 6 has 36 too: height and width must each fit.",
-    )
-
-    wrong(
         "patches_become_floats",
         {"return grid.reshape(*lead, rows * columns, size * size)":
             "return grid.reshape(*lead, rows * columns, size * size) * 1.0"},
@@ -146,13 +139,6 @@ with exercise("patches"):
             "np.array(images.detach() if isinstance(images, torch.Tensor) else images).reshape(*lead, rows, size, columns, size)"},
         "You give a NumPy array for a torch tensor. A tensor should stay a tensor, so that gradients "
         "flow through.",
-    )
-
-    wrong(
-        "patches_detached",
-        {"images.reshape(*lead, rows, size, columns, size)":
-            "(images.detach() if isinstance(images, torch.Tensor) else images).reshape(*lead, rows, size, columns, size)"},
-        "No gradient comes back to the pixels: the tensor is detached, or leaves torch, on the way.",
     )
 
     wrong(
@@ -337,12 +323,6 @@ with exercise("VisionTransformer", base=SHORT_VIT):
     )
 
     wrong(
-        "vit_token_detached",
-        {"self.class_token.expand": "self.class_token.detach().expand"},
-        "Your class token gets no gradient, as when it is detached: it stays as it was drawn.",
-    )
-
-    wrong(
         "vit_one_position_too_few",
         {"LearnedPositionalEmbedding(n + 1, d_model)": "LearnedPositionalEmbedding(n, d_model)",
          "x = torch.cat([first, x], dim=-2)": "",
@@ -361,24 +341,6 @@ with exercise("VisionTransformer", base=SHORT_VIT):
         "vit_output_without_bias",
         {"nn.Linear(d_model, num_classes)": "nn.Linear(d_model, num_classes, bias=False)"},
         "Your output has no bias. nn.Linear(d_model, num_classes) has one.",
-    )
-
-    wrong(
-        "vit_relu_after_the_projection",
-        {"self.projection(patches(images, self.patch_size))": "self.projection(patches(images, self.patch_size)).relu()"},
-        "You put a ReLU behind the projection. The patches are projected linearly, as words are looked up.",
-    )
-
-    wrong(
-        "vit_a_few_blocks_used",
-        {"for block in self.blocks:": "for block in self.blocks[:4]:"},
-        "With many blocks some of them get no gradient, as where no more than the first few are called. Each of "
-        "the num_layers blocks is called once.",
-    )
-    wrong(
-        "vit_one_block_used",
-        {"in self.blocks:": "in self.blocks[:1]:"},
-        "Only your first block is used. x goes through all of them, one after another.",
     )
 
     wrong(
@@ -600,15 +562,6 @@ with exercise("attention_rollout", base=SHORT_ROLLOUT):
     )
 
     wrong(
-        "rollout_identity_once",
-        {
-            "layer = layer + library.eye(layer.shape[-1], dtype=layer.dtype)":
-                "layer = layer + (library.eye(layer.shape[-1], dtype=layer.dtype) if shares is None else 0)",
-        },
-        "You add the identity to the first layer only. Every layer has its residual connection.",
-    )
-
-    wrong(
         "rollout_identity_after_normalising",
         {
             "layer = layer + library.eye(layer.shape[-1], dtype=layer.dtype)": "",
@@ -651,19 +604,6 @@ with exercise("attention_rollout", base=SHORT_ROLLOUT):
     )
 
     wrong(
-        "rollout_torch_through_numpy",
-        {
-            "shares = None": """
-                if library is torch:
-                    return torch.as_tensor(attention_rollout([one.numpy() for one in maps]))
-                shares = None
-            """
-        },
-        "torch maps that require gradients are an error in your code, as where they are made NumPy arrays: numpy() "
-        "refuses such a tensor. torch can do all of this itself.",
-    )
-
-    wrong(
         "rollout_divided_at_the_end",
         {
             "layer = layer / layer.sum(-1)[..., None]": "",
@@ -677,12 +617,6 @@ with exercise("attention_rollout", base=SHORT_ROLLOUT):
         "rollout_gives_torch",
         {"return shares": "return torch.as_tensor(shares)"},
         "You return a torch tensor for NumPy maps. The result is of the same kind as the maps.",
-    )
-
-    wrong(
-        "rollout_gives_numpy",
-        {"return shares": "return np.asarray(shares)"},
-        "You return a NumPy array for torch maps. The result is of the same kind as the maps.",
     )
 
     wrong(
