@@ -28,12 +28,6 @@ with exercise("KerasAttention"):
     )
 
     wrong(
-        "layer_multiplied_by_the_root",
-        {"/ math.sqrt(query.shape[-1])": "* math.sqrt(query.shape[-1])"},
-        "You multiply by the square root of d_k. The scores are divided by it.",
-    )
-
-    wrong(
         "layer_softmax_over_the_queries",
         {
             "weights = ops.softmax(scores, axis=-1)": "weights = ops.softmax(scores, axis=-2)",
@@ -329,21 +323,6 @@ with exercise("load_keras_weights"):
     )
 
     wrong(
-        "load_biases_by_every_third",
-        {"linear.bias.reshape(part.bias.shape)":
-            'linear.bias if name == "output" else linear.bias.reshape(d_head, heads).T'},
-        "The kernels are right. The biases are cut the other way round: (head, feature), as the kernels.",
-    )
-
-    wrong(
-        "load_output_heads_by_every_third",
-        {"linear.weight.T.reshape(shape)":
-            'linear.weight.T.reshape(d_head, heads, d_model).swapaxes(0, 1) if name == "output" else linear.weight.T.reshape(shape)'},
-        "You cut W_o so that its heads take every num_heads-th feature. A head's features stand side by side: (head, "
-        "feature, out).",
-    )
-
-    wrong(
         "load_keys_and_queries_exchanged",
         {"attention.W_q, inward": "attention.W_k, inward",
          '("key", attention.W_k, inward)': '("key", attention.W_q, inward)'},
@@ -388,13 +367,6 @@ with exercise("load_keras_weights"):
         "load_values_forgotten",
         {"for variable, numbers in moves:": "for variable, numbers in moves[:4] + moves[6:]:"},
         "value_dense is not copied: it keeps the numbers that it had.",
-    )
-
-    wrong(
-        "load_scale_put_into_the_queries",
-        {"linear.weight.T.reshape(shape)":
-            'linear.weight.T.reshape(shape) / (d_head**0.5 if name == "query" else 1)'},
-        "You divide the queries' kernel by the square root of d_head. Keras's layer scales the scores itself.",
     )
 
     wrong(
@@ -443,23 +415,12 @@ with exercise("load_keras_weights"):
     )
 
     wrong(
-        "load_attention_set_to_zero",
-        {"variable.assign(numbers.detach())": "variable.assign(numbers.detach()); numbers.detach().zero_()"},
-        "You write into attention. Its weights are read.",
-    )
-
-    wrong(
         "load_attention_frozen",
         {"d_model, heads = attention.W_q.in_features, attention.num_heads":
             "attention.requires_grad_(False); d_model, heads = attention.W_q.in_features, attention.num_heads"},
         "You freeze attention: its parameters can no longer be trained. detach() of a copy does not do that.",
     )
 
-    wrong(
-        "load_evaluation_mode",
-        {"moves = []": "moves = []\nattention.eval()"},
-        "Afterwards attention, or a part of it, is in evaluation mode. It should be as it was, its mode too.",
-    )
     wrong(
         "load_keras_frozen",
         {"variable.assign(numbers.detach())": "variable.assign(numbers.detach()); variable.trainable = False"},
@@ -492,18 +453,6 @@ with exercise("load_keras_weights"):
         {"moves = []": "attention.train()\nmoves = []"},
         "An attention in evaluation mode, or a part of it, is in training mode afterwards. It should be as it was, "
         "its mode too.",
-    )
-
-    wrong(
-        "load_unfreezes",
-        {"moves = []": "attention.requires_grad_(True)\nmoves = []"},
-        "A part of attention that was frozen requires gradients afterwards. It should be as it was.",
-    )
-
-    wrong(
-        "load_gradients_cleared",
-        {"moves = []": "attention.zero_grad()\nmoves = []"},
-        "Gradients that attention held before are gone, as after zero_grad. It should be as it was.",
     )
 
     wrong(
@@ -761,12 +710,6 @@ with exercise("KerasMultiHeadAttention", base=OF_DENSE_LAYERS):
         },
         "Your W_q, W_k and W_v are as wide as one head, so that all heads see the same. They are "
         "Dense(d_model), and each head takes its own features of it.",
-    )
-
-    wrong(
-        "heads_relu",
-        {"self.W_q = keras.layers.Dense(d_model)": 'self.W_q = keras.layers.Dense(d_model, activation="relu")'},
-        "An activation stands behind one of your projections. They are linear.",
     )
 
     wrong(
