@@ -31,11 +31,6 @@ with exercise("heaviest_input"):
         "It looks at the last position alone. The largest push may come at any position; in this model it comes at the first.",
     )
     wrong(
-        "first_position",
-        {".amax(0)": "[0]"},
-        "It looks at the first position alone. The largest push may come at any position.",
-    )
-    wrong(
         "largest_weight",
         {"(hidden * weight[feature]).abs()": "(torch.ones_like(hidden) * weight[feature]).abs()"},
         "Your unit is the one with the largest weight into the feature, whatever the hidden units hold. A large weight on a silent unit adds nothing: take the product.",
@@ -44,11 +39,6 @@ with exercise("heaviest_input"):
         "largest_hidden",
         {"(hidden * weight[feature]).abs()": "hidden.abs()"},
         "Your unit is the one with the largest hidden value, whatever its weight. What counts is what arrives at the feature: the product.",
-    )
-    wrong(
-        "any_feature",
-        {"(hidden * weight[feature]).abs()": "hidden.abs() * weight.abs().amax(0)"},
-        "Your unit is the one that pushes any feature hardest. Only the feature that was asked about counts: one row of weight.",
     )
     wrong(
         "a_column",
@@ -333,11 +323,6 @@ with exercise("logit_lens"):
         "Only one position comes back. Every position of each layer is asked for.",
     )
     wrong(
-        "mean_over_layers",
-        {"output(norm(streams))": "output(norm(streams.cumsum(0)))"},
-        "Each layer's logits come from a sum over the layers up to it. A stream holds the earlier parts already.",
-    )
-    wrong(
         "no_bias",
         {"output(norm(streams))": "norm(streams) @ output.weight.T"},
         "The output's bias is left out. Call output itself.",
@@ -418,11 +403,6 @@ with exercise("token_rank"):
         "You count along the first axis. It is the last one that holds the tokens.",
     )
     wrong(
-        "share",
-        {".sum(-1)": ".double().mean(-1)"},
-        "Your result is the share of tokens that are larger. Their number is asked for.",
-    )
-    wrong(
         "other_dtype",
         {".sum(-1)": ".sum(-1).to(torch.int32)"},
         "Your ranks are right, and of another dtype. int64 is asked for.",
@@ -458,11 +438,6 @@ with exercise("head_attribution"):
         "Your head h meets every num_heads-th column. Its columns lie side by side: h * d_head to (h + 1) * d_head - 1.",
     )
     wrong(
-        "heads_backwards",
-        {"along.reshape(num_layers, num_heads, d_head)": "along.reshape(num_layers, num_heads, d_head).flip(1)"},
-        "Your heads meet the columns of the heads counted from the end.",
-    )
-    wrong(
         "first_layers_projection",
         {"direction @ W_o": "direction @ W_o[:1].expand_as(W_o)"},
         "Every layer goes through the projection of layer 0. Each layer has one of its own.",
@@ -476,11 +451,6 @@ with exercise("head_attribution"):
         "absolute",
         {".sum(-1)": ".sum(-1).abs()"},
         "Your numbers have no sign. A head that pushes against the direction counts as negative.",
-    )
-    wrong(
-        "parts_absolute",
-        {"(heads * along.reshape(num_layers, num_heads, d_head)).sum(-1)": "(heads * along.reshape(num_layers, num_heads, d_head)).abs().sum(-1)"},
-        "The features of a head are added up without their signs. What it adds is a sum in which they may cancel.",
     )
     wrong(
         "mean_over_features",
@@ -515,11 +485,6 @@ with exercise("head_attribution"):
         return torch.nn.functional.cosine_similarity(added, direction, dim=-1)
         """,
         "Your numbers are cosines: they say where a head points, not how much it adds. A product is asked for.",
-    )
-    wrong(
-        "running_sum",
-        {".sum(-1)": ".sum(-1).cumsum(0)"},
-        "Each layer holds the sum of all layers up to it. Each layer's own heads are asked for.",
     )
     wrong(
         "shares",
@@ -608,11 +573,6 @@ with exercise("LoRA"):
         "layer's bias is missing from the output. Call layer itself.",
     )
     wrong(
-        "subtracted",
-        {"self.layer(x) + self.scale": "self.layer(x) - self.scale"},
-        "The change is taken away. It is added.",
-    )
-    wrong(
         "no_gradient_through_the_layer",
         {"self.layer(x) +": "self.layer(x.detach()) +"},
         "No gradient reaches x through layer(x). Its weights stand still, but what lies below has to learn through them.",
@@ -687,11 +647,6 @@ with exercise("merge_lora"):
         "The merged weight is layer's. The change is lost.",
     )
     wrong(
-        "subtracted",
-        {"old.weight + lora.scale": "old.weight - lora.scale"},
-        "The change is taken away from layer's weight. It is added.",
-    )
-    wrong(
         "bias_forgotten",
         {"bias=old.bias is not None": "bias=False", "if old.bias is not None:": "if False:"},
         "The merged layer has no bias where layer has one.",
@@ -705,11 +660,6 @@ with exercise("merge_lora"):
         "bias_not_copied",
         {"if old.bias is not None:\n    merged.bias.copy_(old.bias)": "pass"},
         "The merged layer's bias is a random one. It is layer's.",
-    )
-    wrong(
-        "bias_scaled",
-        {"merged.bias.copy_(old.bias)": "merged.bias.copy_(old.bias * (1 + lora.scale))"},
-        "The bias has changed. Only the weight gets a change.",
     )
     wrong(
         "into_the_layer",
@@ -745,11 +695,6 @@ with exercise("merge_lora"):
         "only_a_weight",
         {"return merged": "return merged.weight"},
         "Your result is a weight. One nn.Linear is asked for.",
-    )
-    wrong(
-        "b_emptied",
-        {"return merged": "with torch.no_grad():\n    lora.B.zero_()\nreturn merged"},
-        "lora's B is set to zero by the call. lora should be as before: one may want to train on.",
     )
 
 choice("answer_control", "a", reason="One weight was enough to be measured: the one number alone makes all sixty worse.")
