@@ -1163,18 +1163,23 @@ with exercise("padding_mask", base=SHORT_PADDING_MASK):
     )
 
 
-with exercise("torch_scaled_dot_product_attention"):
+# The right answer in steps, of which the wrong ones below are changes.
+TORCH_SCALED_DOT_PRODUCT_ATTENTION_IN_STEPS = """
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.mT / math.sqrt(Q.shape[-1])
+    s = s if mask is None else s.masked_fill(~mask, -1e30)
+    w = torch.softmax(s, -1)
+    w = w if mask is None else w * mask
+    return w @ V, w
+"""
+
+
+with exercise(
+    "torch_scaled_dot_product_attention", base=TORCH_SCALED_DOT_PRODUCT_ATTENTION_IN_STEPS
+):
     wrong(
         "torch_attention_bmm",
-        """
-            if Q.ndim == 2:
-                s = Q @ K.mT / math.sqrt(Q.shape[-1])
-            else:
-                s = torch.bmm(Q, K.transpose(1, 2)) / math.sqrt(Q.shape[-1])
-            w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
-            w = w if mask is None else w * mask
-            return w @ V, w
-        """,
+        {"Q @ K.mT": "(Q @ K.mT if Q.ndim == 2 else torch.bmm(Q, K.transpose(1, 2)))"},
         "`torch.bmm` takes exactly one batch axis. The signature has dots: there may be none, two "
         "or more, and they may differ.",
         edge=True,
@@ -1182,22 +1187,14 @@ with exercise("torch_scaled_dot_product_attention"):
 
     wrong(
         "torch_attention_mask_after_softmax",
-        """
-            w = torch.softmax(Q @ K.mT / math.sqrt(Q.shape[-1]), -1)
-            w = w if mask is None else w * mask
-            return w @ V, w
-        """,
+        {"s = s if mask is None else s.masked_fill(~mask, -1e30)": ""},
         "The mask sets weights to 0 after the softmax. The rest of the row then sums to less than "
         "1, and the forbidden keys have still taken part. The mask acts on the scores.",
     )
 
     wrong(
         "torch_attention_nan_rows",
-        """
-            s = Q @ K.mT / math.sqrt(Q.shape[-1])
-            w = torch.softmax(s if mask is None else s.masked_fill(~mask, -math.inf), -1)
-            return w @ V, w
-        """,
+        {"-1e30": "-math.inf"},
         "A query that may attend to nothing gives NaN: its row is 0 / 0, or minus infinity minus "
         "itself. Its weights and its output should be 0.",
         seen="torch issues: nn.MultiheadAttention on fully padded rows",
@@ -1205,13 +1202,10 @@ with exercise("torch_scaled_dot_product_attention"):
 
     wrong(
         "torch_attention_nan_gradients",
-        """
-            s = Q @ K.mT / math.sqrt(Q.shape[-1])
-            if mask is not None:
-                s = s + torch.zeros_like(mask, dtype=s.dtype).masked_fill(~mask, -math.inf)
-            w = torch.softmax(s, -1).nan_to_num(0.0)
-            return w @ V, w
-        """,
+        {
+            "s.masked_fill(~mask, -1e30)": "s + torch.where(mask, 0.0, -math.inf)",
+            "w * mask": "w.nan_to_num(0.0)",
+        },
         "The result of an empty row is right, but its gradient is NaN. A NaN, or 0 divided by 0, "
         "arises on the way and is repaired afterwards; its gradient, 0 times NaN, is NaN again. "
         "Either it does not arise, or no gradient passes through it.",
@@ -1237,13 +1231,7 @@ with exercise("torch_scaled_dot_product_attention"):
 
     wrong(
         "torch_attention_no_grad",
-        """
-            with torch.set_grad_enabled(False):
-                s = Q @ K.mT / math.sqrt(Q.shape[-1])
-                w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
-                w = w if mask is None else w * mask
-            return w @ V, w
-        """,
+        {"w @ V, w": "w.detach() @ V, w.detach()"},
         "Your weights are cut off from autograd, as by no_grad or detach, so Q and K get no "
         "gradient and cannot learn.",
     )
@@ -1262,50 +1250,38 @@ with exercise("torch_scaled_dot_product_attention"):
 
     wrong(
         "torch_attention_in_place",
-        """
-            Q /= math.sqrt(Q.shape[-1])
-            s = Q @ K.mT
-            w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
-            w = w if mask is None else w * mask
-            return w @ V, w
-        """,
+        {"s = Q @ K.mT / math.sqrt(Q.shape[-1])": "Q /= math.sqrt(Q.shape[-1]); s = Q @ K.mT"},
         "Q is divided in place: the caller's tensor is changed, and a leaf that requires a "
         "gradient refuses it.",
     )
 
     wrong(
         "torch_attention_mask_needs_full_shape",
-        """
-            s = Q @ K.mT / math.sqrt(Q.shape[-1])
-            if mask is None:
-                return torch.softmax(s, -1) @ V, torch.softmax(s, -1)
-            s[~mask] = -1e30
-            w = torch.softmax(s, -1) * mask
-            return w @ V, w
-        """,
+        {
+            "s = s if mask is None else s.masked_fill(~mask, -1e30)": """
+                if mask is not None:
+                    s[~mask] = -1e30
+            """,
+        },
         "The mask is used as an index, so it must have the full shape of the scores. It only has "
         "to broadcast to it.",
     )
 
     wrong(
         "torch_attention_mask_gets_head_axis",
-        """
-            s = Q @ K.mT / math.sqrt(Q.shape[-1])
-            mask = mask.unsqueeze(1) if mask is not None and mask.ndim == 3 else mask
-            w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
-            w = w if mask is None else w * mask
-            return w @ V, w
-        """,
+        {
+            "s = Q": """
+                mask = mask.unsqueeze(1) if mask is not None and mask.ndim == 3 else mask
+                s = Q
+            """,
+        },
         "You insert an axis into the mask. A mask broadcasts to the weights as it is; an inserted "
         "axis turns batch axes into other ones or makes the weights larger.",
     )
 
     wrong(
         "torch_attention_output_twice",
-        """
-            s = Q @ K.mT / math.sqrt(Q.shape[-1])
-            return F.scaled_dot_product_attention(Q, K, V, attn_mask=mask), s
-        """,
+        {"w @ V, w": "w @ V, Q @ K.mT / math.sqrt(Q.shape[-1])"},
         "The second result is the matrix of scores, not the weights after the softmax.",
     )
 
@@ -1318,12 +1294,10 @@ with exercise("torch_scaled_dot_product_attention"):
 
     wrong(
         "torch_attention_no_scale_and_over_queries",
-        """
-            s = Q @ K.mT
-            w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -2)
-            w = w if mask is None else w * mask
-            return w @ V, w
-        """,
+        {
+            "/ math.sqrt(Q.shape[-1])": "",
+            "(s, -1)": "(s, -2)",
+        },
         "Two mistakes at once. The scores are plain dot products, without the scale that keeps "
         "their standard deviation near 1. And the weights sum to 1 down each column: the softmax "
         "runs over the queries, not over the keys.",
@@ -1357,10 +1331,7 @@ with exercise("torch_scaled_dot_product_attention"):
 
     wrong(
         "torch_attention_mask_ignored",
-        """
-            w = torch.softmax(Q @ K.mT / math.sqrt(Q.shape[-1]), -1)
-            return w @ V, w
-        """,
+        {"s = s if mask is None else s.masked_fill(~mask, -1e30)": "mask = None"},
         "The mask has no effect: it is not used, or masked_fill gives a new tensor that nobody "
         "keeps. Forbidden keys get weight.",
         seen="a trial with typical wrong answers",
@@ -1368,11 +1339,10 @@ with exercise("torch_scaled_dot_product_attention"):
 
     wrong(
         "torch_attention_given_softmax",
-        """
-            s = Q @ K.mT / math.sqrt(Q.shape[-1])
-            w = softmax(s if mask is None else s.masked_fill(~mask, -1e30))
-            return w @ V, w
-        """,
+        {
+            "torch.softmax(s, -1)": "softmax(s)",
+            "w * mask": "w",
+        },
         "The softmax of lesson 2 is for NumPy arrays. Use torch's, so that the result is a tensor "
         "and gradients flow.",
         seen="a trial with typical wrong answers",
@@ -1388,10 +1358,7 @@ with exercise("torch_scaled_dot_product_attention"):
 
     wrong(
         "torch_attention_softmax_without_dim",
-        """
-            w = torch.softmax(Q @ K.mT / math.sqrt(Q.shape[-1]))
-            return w @ V, w
-        """,
+        {"(s, -1)": "(s)"},
         "torch.softmax wants to be told its dim. It runs over the keys, the last one.",
         seen="a trial with typical wrong answers",
     )
@@ -1404,17 +1371,6 @@ with exercise("torch_scaled_dot_product_attention"):
         seen="answers written blind",
     )
 
-
-# Not right itself: a query that may look at nothing gets NaN, as in the answers below.
-PLAIN_TORCH_SCALED_DOT_PRODUCT_ATTENTION = """
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.mT / math.sqrt(Q.shape[-1])
-    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -math.inf), -1)
-    return w @ V, w
-"""
-
-
-with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_PRODUCT_ATTENTION):
     wrong(
         "torch_attention_divides_by_at_least",
         """
@@ -1432,27 +1388,14 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
 
     wrong(
         "torch_attention_no_scale",
-        {
-            "/ math.sqrt(Q.shape[-1])": "",
-            "-math.inf": "-1e30",
-            "return w @ V, w": """
-                w = w if mask is None else w * mask
-                return w @ V, w
-            """,
-        },
+        {"/ math.sqrt(Q.shape[-1])": ""},
         "Your scores are plain dot products. Their standard deviation grows with the square root "
         "of d_k, and the softmax of large scores saturates. The scale keeps it near 1.",
     )
 
     wrong(
         "torch_attention_softmax_dim_1",
-        {
-            "(~mask, -math.inf), -1": "(~mask, -1e30), 1",
-            "return w @ V, w": """
-                w = w if mask is None else w * mask
-                return w @ V, w
-            """,
-        },
+        {"(s, -1)": "(s, 1)"},
         "The softmax runs over dim 1. That is the keys for one text, but the queries for a batch. "
         "Count the axis from the end.",
         seen="a public issue: softmax with dim=1 on batched input",
@@ -1460,13 +1403,7 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
 
     wrong(
         "torch_attention_softmax_over_queries",
-        {
-            "(~mask, -math.inf), -1": "(~mask, -1e30), -2",
-            "return w @ V, w": """
-                w = w if mask is None else w * mask
-                return w @ V, w
-            """,
-        },
+        {"(s, -1)": "(s, -2)"},
         "Your weights sum to 1 down each column: the softmax runs over the queries. Each query "
         "spreads its weight over the keys.",
     )
@@ -1475,7 +1412,7 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
         "torch_attention_mask_inverted",
         {
             "~mask": "mask",
-            "w @ V, w": "w.nan_to_num() @ V, w.nan_to_num()",
+            "w * mask": "w * ~mask",
         },
         "Your mask hides where it is True. In this course True means: may attend. masked_fill "
         "fills where its argument is True.",
@@ -1484,7 +1421,10 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
 
     wrong(
         "torch_attention_minus_1e9",
-        {"-math.inf": "-1e9"},
+        {
+            "-1e30": "-1e9",
+            "w * mask": "w",
+        },
         "Forbidden scores become -1e9. A query that may attend to nothing then attends evenly to "
         "padding. Its weights and its output should be 0.",
         seen="The Annotated Transformer",
@@ -1492,7 +1432,7 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
 
     wrong(
         "torch_attention_low_number_then_zeros",
-        {"-math.inf": "-1e4", "return w @ V, w": "w = w if mask is None else w * mask\nreturn w @ V, w"},
+        {"-1e30": "-1e4"},
         "It comes out as if a forbidden score became a number, or were lowered by one, that is not low "
         "enough: an allowed score can be lower still, and then its key has no weight.",
         seen="early Hugging Face models",
@@ -1500,13 +1440,7 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
 
     wrong(
         "torch_attention_detached_weights",
-        {
-            "-math.inf": "-1e30",
-            "return w @ V, w": """
-                w = w if mask is None else w * mask
-                return w @ V, w.detach()
-            """,
-        },
+        {"w @ V, w": "w @ V, w.detach()"},
         "No gradient flows through the weights you return: they are detached, for one. Gradients "
         "should flow through both results.",
     )
@@ -1515,30 +1449,23 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
         "torch_attention_float32",
         {
             "Q @ K.mT": "(Q @ K.mT).float()",
-            "-math.inf": "-1e30",
-            "return w @ V, w": """
-                w = (w if mask is None else w * mask).to(V.dtype)
-                return w @ V, w
-            """,
+            "return w @ V, w": "w = w.to(V.dtype); return w @ V, w",
         },
         "The computation goes through float32. Float64 inputs should keep their precision.",
     )
 
     wrong(
         "torch_attention_order_of_results",
-        {
-            "-math.inf": "-1e30",
-            "return w @ V, w": """
-                w = w if mask is None else w * mask
-                return w, w @ V
-            """,
-        },
+        {"w @ V, w": "w, w @ V"},
         "You return (weights, output). The course's order is (output, weights).",
     )
 
     wrong(
         "torch_attention_only_output_repaired",
-        {"w @ V": "(w @ V).nan_to_num()"},
+        {
+            "-1e30": "-math.inf",
+            "w @ V": "(w @ V).nan_to_num()",
+        },
         "The output of a query that may attend to nothing is repaired, and its weights are still "
         "NaN. Both should be 0, and no NaN should arise on the way.",
         seen="a trial with typical wrong answers",
@@ -1546,14 +1473,7 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
 
     wrong(
         "torch_attention_T",
-        {
-            "@ K.mT": "@ K.T",
-            "-math.inf": "-1e30",
-            "return w @ V, w": """
-                w = w if mask is None else w * mask
-                return w @ V, w
-            """,
-        },
+        {"K.mT": "K.T"},
         ".T reverses all axes, .t() takes two axes at most, and transpose(0, 1) takes the batch "
         "axis. With batches only the last two axes of K are exchanged.",
         seen="a trial with typical wrong answers",
@@ -1561,14 +1481,7 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
 
     wrong(
         "torch_attention_transpose_0_1",
-        {
-            "@ K.mT": "@ K.transpose(0, 1)",
-            "-math.inf": "-1e30",
-            "return w @ V, w": """
-                w = w if mask is None else w * mask
-                return w @ V, w
-            """,
-        },
+        {"K.mT": "K.transpose(0, 1)"},
         ".T reverses all axes, .t() takes two axes at most, and transpose(0, 1) takes the batch "
         "axis. With batches only the last two axes of K are exchanged.",
         seen="a trial with typical wrong answers",
@@ -1576,14 +1489,7 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
 
     wrong(
         "torch_attention_t",
-        {
-            "@ K.mT": "@ K.t()",
-            "-math.inf": "-1e30",
-            "return w @ V, w": """
-                w = w if mask is None else w * mask
-                return w @ V, w
-            """,
-        },
+        {"K.mT": "K.t()"},
         ".T reverses all axes, .t() takes two axes at most, and transpose(0, 1) takes the batch "
         "axis. With batches only the last two axes of K are exchanged.",
         seen="a trial with typical wrong answers",
@@ -1591,10 +1497,7 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
 
     wrong(
         "torch_attention_keys_not_turned_over",
-        {
-            "@ K.mT": "@ K",
-            "if mask is None else s.masked_fill(~mask, -math.inf)": "",
-        },
+        {"K.mT": "K"},
         "The features of Q have to meet the features of K: the last two axes of K are not "
         "exchanged in your product.",
         seen="a trial with typical wrong answers",
@@ -1602,7 +1505,10 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
 
     wrong(
         "torch_attention_mask_multiplies_scores",
-        {"s.masked_fill(~mask, -math.inf)": "s * mask"},
+        {
+            "s.masked_fill(~mask, -1e30)": "s * mask",
+            "w * mask": "w",
+        },
         "A forbidden score is set to 0. But a score of 0 is an ordinary score, and exp(0) = 1: "
         "the key still gets weight. It must go to minus infinity.",
         seen="a trial with typical wrong answers",
@@ -1610,7 +1516,10 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
 
     wrong(
         "torch_attention_mask_added",
-        {"s.masked_fill(~mask, -math.inf)": "s + mask"},
+        {
+            "s.masked_fill(~mask, -1e30)": "s + mask",
+            "w * mask": "w",
+        },
         "The mask is added to the scores as 1 and 0. That hides nothing: it only raises the "
         "allowed scores by 1. A forbidden score must go to minus infinity.",
         seen="a trial with typical wrong answers",
@@ -1618,14 +1527,7 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
 
     wrong(
         "torch_attention_divides_by_d_k",
-        {
-            "math.sqrt(Q.shape[-1])": "Q.shape[-1]",
-            "-math.inf": "-1e30",
-            "return w @ V, w": """
-                w = w if mask is None else w * mask
-                return w @ V, w
-            """,
-        },
+        {"math.sqrt(Q.shape[-1])": "Q.shape[-1]"},
         "The scores are divided by d_k. The standard deviation of a score is the square root of "
         "d_k, so the weights come out too even.",
         seen="a trial with typical wrong answers",
@@ -1633,14 +1535,7 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
 
     wrong(
         "torch_attention_scale_of_n_q",
-        {
-            "Q.shape[-1]": "Q.shape[-2]",
-            "-math.inf": "-1e30",
-            "return w @ V, w": """
-                w = w if mask is None else w * mask
-                return w @ V, w
-            """,
-        },
+        {"Q.shape[-1]": "Q.shape[-2]"},
         "The scale is made from the number of queries. A score is a sum over the features of a "
         "query, so the scale depends on their number.",
         seen="a trial with typical wrong answers",
@@ -1648,10 +1543,7 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
 
     wrong(
         "torch_attention_root_of_a_number",
-        {
-            "/ math": "/ torch",
-            "if mask is None else s.masked_fill(~mask, -math.inf)": "",
-        },
+        {"math.sqrt": "torch.sqrt"},
         "torch.sqrt wants a tensor, and d_k is a Python number. math.sqrt takes it.",
         seen="a trial with typical wrong answers",
     )
@@ -1659,7 +1551,7 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
     wrong(
         "torch_attention_truth_of_the_mask",
         {
-            "s if mask is None else s.masked_fill(~mask, -math.inf)":
+            "s if mask is None else s.masked_fill(~mask, -1e30)":
                 "s.masked_fill(~mask, -1e30) if mask else s",
         },
         "You ask a tensor whether it is true, which torch refuses. Compare the mask with None.",
@@ -1668,20 +1560,14 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
 
     wrong(
         "torch_attention_one_minus_mask",
-        {"s.masked_fill(~mask, -math.inf)": "s + (1 - mask) * -1e9"},
+        {"s.masked_fill(~mask, -1e30)": "s + (1 - mask) * -1e9"},
         "torch does not subtract booleans. ~mask turns each entry of the mask over.",
         seen="a trial with typical wrong answers",
     )
 
     wrong(
         "torch_attention_minus_1000",
-        {
-            "-math.inf": "-1000.0",
-            "return w @ V, w": """
-                w = w if mask is None else w * mask
-                return w @ V, w
-            """,
-        },
+        {"-1e30": "-1000.0"},
         "Forbidden scores become a number that is not low enough, or are lowered by too little: "
         "an allowed score can be lower still. Then the forbidden key takes the weight, and nothing "
         "is left for the others.",
@@ -1691,7 +1577,8 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
     wrong(
         "torch_attention_largest_of_all_scores",
         {
-            "w = torch.softmax(s if mask is None else s.masked_fill(~mask, -math.inf), -1)": """
+            "s = s if mask is None else s.masked_fill(~mask, -1e30)": "",
+            "w = torch.softmax(s, -1)": """
                 e = torch.exp(s - s.detach().amax(-1, keepdim=True))
                 e = e if mask is None else e * mask
                 total = e.sum(-1, keepdim=True)
@@ -1707,13 +1594,9 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
     wrong(
         "torch_attention_batch_of_one_loses_its_axis",
         {
-            "-math.inf": "-1e30",
             "return w @ V, w": """
-                w = w if mask is None else w * mask
-                output = w @ V
-                if Q.ndim == 3 and len(Q) == len(output) == 1:
-                    return output[0], w[0]
-                return output, w
+                one = Q.ndim == 3 and len(Q) == len(w @ V) == 1
+                return ((w @ V)[0], w[0]) if one else (w @ V, w)
             """,
         },
         "A batch of one text comes out without its batch axis. An axis of length 1 is an axis, too: "
@@ -1723,15 +1606,10 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
     wrong(
         "torch_attention_mask_by_length",
         {
-            "-math.inf": "-1e30",
             "s = Q": """
                 if mask is not None and Q.ndim == 3 and mask.ndim == 2 and len(mask) == len(Q):
                     mask = mask[:, None]
                 s = Q
-            """,
-            "return w @ V, w": """
-                w = w if mask is None else w * mask
-                return w @ V, w
             """,
         },
         "With as many texts as queries a mask (n_q, n_k) comes out as if its first axis were that "
