@@ -11,7 +11,9 @@ class SelfAttention:
         self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
 
     def forward(self, X, mask=None):
-        return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
+        Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
+        output, weights = scaled_dot_product_attention(Q, K, V, mask)
+        return output, weights
 """
 
 
@@ -106,15 +108,8 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
     wrong(
         "self_transposes_when_called",
         {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                return scaled_dot_product_attention(
-                    *(
-                        X @ W.T if W.shape[0] == W.shape[1] else X @ W
-                        for W in (self.W_q, self.W_k, self.W_v)
-                    ),
-                    mask,
-                )
-            """,
+            "X @ self.W_q, X @ self.W_k, X @ self.W_v":
+                "(X @ (W.T if len(W) == len(W.T) else W) for W in (self.W_q, self.W_k, self.W_v))",
         },
         "forward multiplies with the transposed matrices. When d_model and d_k are equal that "
         "raises no error and gives other numbers. The formula is X W.",
@@ -173,7 +168,7 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
                 self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
                 self._all = [self.W_q.copy(), self.W_k.copy(), self.W_v.copy()]
             """,
-            "X @ self.W_q, X @ self.W_k, X @ self.W_v": "*(X @ W for W in self._all)",
+            "X @ self.W_q, X @ self.W_k, X @ self.W_v": "(X @ W for W in self._all)",
         },
         "forward uses something of W_q, W_k or W_v as it was when the layer was built: for one, copies "
         "of them, or a product. Whoever loads other weights there gets results of the old ones.",
@@ -186,7 +181,7 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
                 self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
                 self._all = [self.W_q, self.W_k, self.W_v]
             """,
-            "X @ self.W_q, X @ self.W_k, X @ self.W_v": "*(X @ W for W in self._all)",
+            "X @ self.W_q, X @ self.W_k, X @ self.W_v": "(X @ W for W in self._all)",
         },
         "forward keeps the arrays that were drawn at the start. A change inside them is seen, but "
         "an attribute that is replaced by another array is not.",
@@ -194,42 +189,26 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
 
     wrong(
         "self_no_scale",
-        {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
-                return scaled_dot_product_attention(Q * math.sqrt(Q.shape[-1]), K, V, mask)
-            """,
-        },
+        {"(Q,": "(Q * math.sqrt(Q.shape[-1]),"},
         "The scores are not divided by the square root of d_k, so the weights are too hard.",
     )
 
     wrong(
         "self_scale_of_d_model",
-        {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
-                Q = Q * math.sqrt(Q.shape[-1] / X.shape[-1])
-                return scaled_dot_product_attention(Q, K, V, mask)
-            """,
-        },
+        {"(Q,": "(Q * math.sqrt(Q.shape[-1] / X.shape[-1]),"},
         "The scores are divided by the square root of d_model. A score is a sum over the d_k "
         "features of a query, so d_k counts.",
     )
 
     wrong(
         "self_mask_ignored",
-        {"self.W_v, mask": "self.W_v"},
+        {"V, mask": "V"},
         "The mask has no effect: forbidden words get weight. Check first: is it passed on?",
     )
 
     wrong(
         "self_mask_inverted",
-        {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                mask = None if mask is None else ~mask
-                return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
-            """,
-        },
+        {"V, mask": "V, None if mask is None else ~mask"},
         "The mask hides where it is True. In this course True means: may attend. "
         "nn.MultiheadAttention has it the other way round.",
         seen="nn.MultiheadAttention",
@@ -238,14 +217,13 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
     wrong(
         "self_empty_rows_nan",
         {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
+            "output, weights = scaled_dot_product_attention(Q, K, V, mask)": """
                 s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
                 s = s if mask is None else np.where(mask, s, -np.inf)
                 with np.errstate(all="ignore"):
-                    w = np.exp(s - s.max(-1, keepdims=True))
-                    w = w / w.sum(-1, keepdims=True)
-                return w @ V, w
+                    weights = np.exp(s - s.max(-1, keepdims=True))
+                    weights = weights / weights.sum(-1, keepdims=True)
+                output = weights @ V
             """,
         },
         "A word that may attend to nothing gives NaN: its row is 0 / 0, or minus infinity minus "
@@ -255,13 +233,12 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
     wrong(
         "self_empty_rows_even",
         {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
+            "output, weights = scaled_dot_product_attention(Q, K, V, mask)": """
                 s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
                 s = s if mask is None else np.where(mask, s, -1e9)
-                w = np.exp(s - s.max(-1, keepdims=True))
-                w = w / w.sum(-1, keepdims=True)
-                return w @ V, w
+                weights = np.exp(s - s.max(-1, keepdims=True))
+                weights = weights / weights.sum(-1, keepdims=True)
+                output = weights @ V
             """,
         },
         "A word that may attend to nothing attends to everything evenly, as when a large negative "
@@ -272,14 +249,13 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
     wrong(
         "self_one_text_only",
         {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
+            "output, weights = scaled_dot_product_attention(Q, K, V, mask)": """
                 s = Q @ K.T / math.sqrt(Q.shape[-1])
                 s = s if mask is None else np.where(mask, s, -1e300)
-                w = np.exp(s - s.max(-1, keepdims=True))
-                w = w / w.sum(-1, keepdims=True)
-                w = w if mask is None else w * mask
-                return w @ V, w
+                weights = np.exp(s - s.max(-1, keepdims=True))
+                weights = weights / weights.sum(-1, keepdims=True)
+                weights = weights if mask is None else weights * mask
+                output = weights @ V
             """,
         },
         "The axes of the keys are all turned around, as by .T, the batch axes too. With batches "
@@ -290,14 +266,8 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
     wrong(
         "self_attends_across_the_batch",
         {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                if X.ndim > 2:
-                    X = np.swapaxes(X, 0, -2)
-                output, weights = scaled_dot_product_attention(
-                    X @ self.W_q, X @ self.W_k, X @ self.W_v, mask
-                )
-                return (np.swapaxes(output, 0, -2) if X.ndim > 2 else output), weights
-            """,
+            "Q, K, V =": "X = np.swapaxes(X, 0, -2) if X.ndim > 2 else X; Q, K, V =",
+            "return output": "return np.swapaxes(output, 0, -2) if X.ndim > 2 else output",
         },
         "The words attend along the batch axis, to words of other texts. The positions are axis "
         "-2.",
@@ -307,11 +277,10 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
     wrong(
         "self_no_softmax",
         {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
+            "output, weights = scaled_dot_product_attention(Q, K, V, mask)": """
                 s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-                s = s if mask is None else np.where(mask, s, 0.0)
-                return s @ V, s
+                weights = s if mask is None else np.where(mask, s, 0.0)
+                output = weights @ V
             """,
         },
         "The scores are used as weights, without the softmax. Rows of weights are positive and "
@@ -320,14 +289,7 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
 
     wrong(
         "self_adds_x",
-        {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                output, weights = scaled_dot_product_attention(
-                    X @ self.W_q, X @ self.W_k, X @ self.W_v, mask
-                )
-                return (output + X if output.shape == X.shape else output), weights
-            """,
-        },
+        {"return output": "return output + X if output.shape == X.shape else output"},
         "X is added to the output. That residual connection comes in a later lesson; here the "
         "output is only the average of the values.",
         seen="the transformer block",
@@ -335,57 +297,38 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
 
     wrong(
         "self_output_only",
-        {
-            "(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)":
-                "(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)[0]",
-        },
+        {"return output, weights": "return output"},
         "You return one thing only. forward returns two: the output and the weights.",
     )
 
     wrong(
         "self_order_of_results",
-        {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                output, weights = scaled_dot_product_attention(
-                    X @ self.W_q, X @ self.W_k, X @ self.W_v, mask
-                )
-                return weights, output
-            """,
-        },
+        {"return output, weights": "return weights, output"},
         "You return (weights, output). The course's order is (output, weights).",
     )
 
     wrong(
         "self_scores_as_weights",
         {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
-                output, _ = scaled_dot_product_attention(Q, K, V, mask)
-                return output, Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-            """,
+            "return output, weights":
+                "return output, Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])",
         },
         "The second result is the matrix of scores before the softmax. It should be the weights.",
     )
 
     wrong(
         "self_in_place",
-        {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                X *= 1.001
-                return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
-            """,
-        },
+        {"Q, K, V =": "X *= 1.001; Q, K, V ="},
         "X is changed in place. The caller's word vectors must stay as they are.",
     )
 
     wrong(
         "self_mask_in_place",
         {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                result = scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
+            "return output": """
                 if mask is not None:
                     mask[...] |= ~mask.any(-1, keepdims=True)
-                return result
+                return output
             """,
         },
         "The mask is changed in place: empty rows are opened. The caller's mask must stay as it "
@@ -395,11 +338,8 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
     wrong(
         "self_float32",
         {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                Q, K, V = (np.float32(X @ W) for W in (self.W_q, self.W_k, self.W_v))
-                rough = scaled_dot_product_attention(Q, K, V, mask)
-                return rough[0].astype(np.float64), rough[1].astype(np.float64)
-            """,
+            "(Q, K, V, mask)": "(np.float32(Q), np.float32(K), np.float32(V), mask)",
+            "return output, weights": "return np.float64(output), np.float64(weights)",
         },
         "The computation goes through float32. Float64 word vectors should keep their precision.",
     )
@@ -407,10 +347,8 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
     wrong(
         "self_dtype_of_x",
         {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                W_q, W_k, W_v = (W.astype(X.dtype) for W in (self.W_q, self.W_k, self.W_v))
-                return scaled_dot_product_attention(X @ W_q, X @ W_k, X @ W_v, mask)
-            """,
+            "X @ self.W_q, X @ self.W_k, X @ self.W_v":
+                "(X @ W.astype(X.dtype) for W in (self.W_q, self.W_k, self.W_v))",
         },
         "The projections are cast to the dtype of X. With integer word vectors everything behind "
         "the point is cut off.",
@@ -426,12 +364,7 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
 
     wrong(
         "self_x_in_dtype_of_the_matrices",
-        {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                X = X.astype(np.float64).astype(self.W_q.dtype)
-                return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
-            """,
-        },
+        {"Q, K, V =": "X = X.astype(np.float64).astype(self.W_q.dtype); Q, K, V ="},
         "With whole numbers in W_q your results are those of an X whose fractions are cut off, as "
         "when X is brought to the dtype of a matrix. The result is as precise as the most precise "
         "of them.",
@@ -441,9 +374,9 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
     wrong(
         "self_batch_of_one_loses_its_axis",
         {
-            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
-                both = scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
-                return tuple(one[0] if X.ndim == 3 and len(X) == 1 else one for one in both)
+            "return output, weights": """
+                one = X.ndim == 3 and len(X) == 1
+                return (output[0], weights[0]) if one else (output, weights)
             """,
         },
         "A batch of one text, (1, n, d_model), comes out without its batch axis. An axis of length "
@@ -466,7 +399,22 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
     )
 
 
-with exercise("TorchSelfAttention"):
+# The same in steps, with a name for each result.
+TORCH_SELF_ATTENTION_IN_STEPS = """
+class TorchSelfAttention(nn.Module):
+    def __init__(self, d_model, d_k, d_v):
+        super().__init__()
+        self.W_q = nn.Linear(d_model, d_k, bias=False)
+        self.W_k = nn.Linear(d_model, d_k, bias=False)
+        self.W_v = nn.Linear(d_model, d_v, bias=False)
+    def forward(self, X, mask=None):
+        Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
+        output, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return output, weights
+"""
+
+
+with exercise("TorchSelfAttention", base=TORCH_SELF_ATTENTION_IN_STEPS):
     wrong(
         "torch_self_with_bias",
         {
@@ -550,12 +498,11 @@ with exercise("TorchSelfAttention"):
     wrong(
         "torch_self_weights_transposed",
         {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                Q, K, V = (
-                    X @ layer.weight if layer.weight.shape[0] == layer.weight.shape[1] else layer(X)
-                    for layer in (self.W_q, self.W_k, self.W_v)
+            "self.W_q(X), self.W_k(X), self.W_v(X)": """
+                (
+                    X @ W.weight if W.in_features == W.out_features else W(X)
+                    for W in (self.W_q, self.W_k, self.W_v)
                 )
-                return torch_scaled_dot_product_attention(Q, K, V, mask)
             """,
         },
         "The weight of nn.Linear is used as if it had the shape (d_in, d_out). When both are "
@@ -607,41 +554,25 @@ with exercise("TorchSelfAttention"):
 
     wrong(
         "torch_self_no_scale",
-        {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
-                return torch_scaled_dot_product_attention(Q * math.sqrt(Q.shape[-1]), K, V, mask)
-            """,
-        },
+        {"(Q,": "(Q * math.sqrt(Q.shape[-1]),"},
         "The scores are not divided by the square root of d_k.",
     )
 
     wrong(
         "torch_self_scale_of_d_model",
-        {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
-                Q = Q * math.sqrt(Q.shape[-1] / X.shape[-1])
-                return torch_scaled_dot_product_attention(Q, K, V, mask)
-            """,
-        },
+        {"(Q,": "(Q * math.sqrt(Q.shape[-1] / X.shape[-1]),"},
         "The scores are divided by the square root of d_model. A score is a sum over d_k features.",
     )
 
     wrong(
         "torch_self_mask_ignored",
-        {"(X), mask": "(X)"},
+        {"V, mask": "V"},
         "The mask has no effect: forbidden words get weight. Check first: is it passed on?",
     )
 
     wrong(
         "torch_self_mask_inverted",
-        {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                mask = None if mask is None else ~mask
-                return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
-            """,
-        },
+        {"V, mask": "V, None if mask is None else ~mask"},
         "The mask hides where it is True. In this course True means: may attend. "
         "nn.MultiheadAttention has it the other way round.",
         seen="nn.MultiheadAttention",
@@ -649,24 +580,18 @@ with exercise("TorchSelfAttention"):
 
     wrong(
         "torch_self_mask_gets_a_head_axis",
-        {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                mask = mask.unsqueeze(1) if mask is not None and mask.ndim == 3 else mask
-                return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
-            """,
-        },
+        {"V, mask": "V, mask.unsqueeze(1) if mask is not None and mask.ndim == 3 else mask"},
         "You insert an axis into the mask. A mask broadcasts to the weights as it is.",
     )
 
     wrong(
         "torch_self_empty_rows_nan",
         {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
+            "output, weights = torch_scaled_dot_product_attention(Q, K, V, mask)": """
                 s = Q @ K.mT / math.sqrt(Q.shape[-1])
                 s = s if mask is None else s.masked_fill(~mask, -math.inf)
-                w = s.softmax(-1)
-                return w @ V, w
+                weights = s.softmax(-1)
+                output = weights @ V
             """,
         },
         "A word that may attend to nothing gives NaN. Its weights and its output should be 0.",
@@ -675,12 +600,11 @@ with exercise("TorchSelfAttention"):
     wrong(
         "torch_self_empty_rows_even",
         {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
+            "output, weights = torch_scaled_dot_product_attention(Q, K, V, mask)": """
                 s = Q @ K.mT / math.sqrt(Q.shape[-1])
                 s = s if mask is None else s.masked_fill(~mask, -1e9)
-                w = s.softmax(-1)
-                return w @ V, w
+                weights = s.softmax(-1)
+                output = weights @ V
             """,
         },
         "A word that may attend to nothing attends evenly to what is hidden. Its weights and "
@@ -690,26 +614,14 @@ with exercise("TorchSelfAttention"):
 
     wrong(
         "torch_self_detached_weights",
-        {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                output, weights = torch_scaled_dot_product_attention(
-                    self.W_q(X), self.W_k(X), self.W_v(X), mask
-                )
-                return output, weights.detach()
-            """,
-        },
+        {"return output, weights": "return output, weights.detach()"},
         "No gradient flows through the weights you return: they are detached, for one. Gradients "
         "should flow through both results.",
     )
 
     wrong(
         "torch_self_no_grad",
-        {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                with torch.no_grad():
-                    return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
-            """,
-        },
+        {"return output, weights": "return output.detach(), weights.detach()"},
         "The numbers are right, but they are cut off from the graph (by no_grad, detach or NumPy "
         "inside): no gradient flows back, and nothing can be learned.",
     )
@@ -717,11 +629,11 @@ with exercise("TorchSelfAttention"):
     wrong(
         "torch_self_transpose_1_2",
         {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
+            "output, weights = torch_scaled_dot_product_attention(Q, K, V, mask)": """
                 s = Q @ (K.T if K.ndim == 2 else K.transpose(1, 2)) / math.sqrt(Q.shape[-1])
-                w = s.softmax(-1) if mask is None else s.masked_fill(~mask, -1e30).softmax(-1) * mask
-                return w @ V, w
+                s = s if mask is None else s.masked_fill(~mask, -1e30)
+                weights = s.softmax(-1) if mask is None else s.softmax(-1) * mask
+                output = weights @ V
             """,
         },
         "Exchanging axes 1 and 2 is right for exactly one batch axis. Count the axes from the end.",
@@ -731,13 +643,9 @@ with exercise("TorchSelfAttention"):
     wrong(
         "torch_self_attends_across_the_batch",
         {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                if X.ndim == 2:
-                    return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
-                X = X.transpose(0, -2)
-                output, weights = torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X))
-                return output.transpose(0, -2), weights
-            """,
+            "Q, K, V =": "X = X.transpose(0, -2) if X.ndim > 2 else X; Q, K, V =",
+            "V, mask": "V, mask if X.ndim == 2 else None",
+            "return output": "return output.transpose(0, -2) if X.ndim > 2 else output",
         },
         "The words attend along axis 0, to words of other texts. The layer is batch first: the "
         "positions are axis -2.",
@@ -746,42 +654,27 @@ with exercise("TorchSelfAttention"):
 
     wrong(
         "torch_self_output_only",
-        {
-            "(self.W_q(X), self.W_k(X), self.W_v(X), mask)":
-                "(self.W_q(X), self.W_k(X), self.W_v(X), mask)[0]",
-        },
+        {"return output, weights": "return output"},
         "You return one thing only. forward returns two: the output and the weights.",
     )
 
     wrong(
         "torch_self_order_of_results",
-        {
-            "(self.W_q(X), self.W_k(X), self.W_v(X), mask)":
-                "(self.W_q(X), self.W_k(X), self.W_v(X), mask)[::-1]",
-        },
+        {"return output, weights": "return weights, output"},
         "You return (weights, output). The course's order is (output, weights).",
     )
 
     wrong(
         "torch_self_scores_as_weights",
-        {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
-                return torch_scaled_dot_product_attention(Q, K, V, mask)[0], Q @ K.mT / math.sqrt(
-                    Q.shape[-1]
-                )
-            """,
-        },
+        {"return output, weights": "return output, Q @ K.mT / math.sqrt(Q.shape[-1])"},
         "The second result is the matrix of scores before the softmax. It should be the weights.",
     )
 
     wrong(
         "torch_self_torch_function_no_weights",
         {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
-                return F.scaled_dot_product_attention(Q, K, V, attn_mask=mask), V
-            """,
+            "torch_scaled_dot_product_attention(Q, K, V, mask)":
+                "F.scaled_dot_product_attention(Q, K, V, attn_mask=mask), V",
         },
         "The second result is the values, not the weights. torch's own function does not return "
         "the weights.",
@@ -789,28 +682,14 @@ with exercise("TorchSelfAttention"):
 
     wrong(
         "torch_self_adds_x",
-        {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                output, weights = torch_scaled_dot_product_attention(
-                    self.W_q(X), self.W_k(X), self.W_v(X), mask
-                )
-                return (output + X if output.shape == X.shape else output), weights
-            """,
-        },
+        {"return output": "return output + X if output.shape == X.shape else output"},
         "X is added to the output. That residual connection comes in a later lesson.",
         seen="the transformer block",
     )
 
     wrong(
         "torch_self_dropout",
-        {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                output, weights = torch_scaled_dot_product_attention(
-                    self.W_q(X), self.W_k(X), self.W_v(X), mask
-                )
-                return F.dropout(output, 0.1), weights
-            """,
-        },
+        {"return output": "return F.dropout(output, 0.1)"},
         "Dropout, or other chance, changes your results, so that two calls give different ones. "
         "This layer has none.",
         seen="the paper's model",
@@ -819,11 +698,8 @@ with exercise("TorchSelfAttention"):
     wrong(
         "torch_self_float32",
         {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                Q, K, V = (part(X).float() for part in (self.W_q, self.W_k, self.W_v))
-                output, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-                return output.to(X.dtype), weights.to(X.dtype)
-            """,
+            "(Q, K, V, mask)": "(Q.float(), K.float(), V.float(), mask)",
+            "return output, weights": "return output.to(X.dtype), weights.to(X.dtype)",
         },
         "In a layer of float64 something goes through float32 on the way, or forward does not use "
         "the parameters as they are now. It should compute in float64, with these.",
@@ -831,24 +707,17 @@ with exercise("TorchSelfAttention"):
 
     wrong(
         "torch_self_in_place",
-        {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                with torch.no_grad():
-                    X *= 1 + 1e-3
-                return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
-            """,
-        },
+        {"Q, K, V =": "X.data *= 1 + 1e-3; Q, K, V ="},
         "X is changed in place. The caller's word vectors must stay as they are.",
     )
 
     wrong(
         "torch_self_mask_in_place",
         {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                result = torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
+            "return output": """
                 if mask is not None:
                     mask |= ~mask.any(-1, keepdim=True)
-                return result
+                return output
             """,
         },
         "The mask is changed in place. The caller's mask must stay as it is.",
@@ -873,12 +742,10 @@ with exercise("TorchSelfAttention"):
     wrong(
         "torch_self_output_hidden",
         {
-            "return torch": "output, weights = torch",
-            "self.W_v(X), mask)": """
-                self.W_v(X), mask)
+            "return output": """
                 if mask is not None and mask.dim() == 1:
                     output = output.masked_fill(~mask[:, None], 0.0)
-                return output, weights
+                return output
             """,
         },
         "Your weights are right, and with a mask of one axis the output of hidden words is 0. A "
@@ -889,12 +756,11 @@ with exercise("TorchSelfAttention"):
     wrong(
         "torch_self_scale_kept_in_float32",
         {
-            "return torch": """
-                root = math.sqrt(self.W_q.out_features)
+            "output, weights = torch_scaled_dot_product_attention(Q, K, V, mask)": """
+                root = math.sqrt(Q.shape[-1])
                 scale = torch.tensor(root, dtype=torch.float32).item() / root
-                return torch
+                output, weights = torch_scaled_dot_product_attention(Q * scale, K, V, mask)
             """,
-            "self.W_q(X)": "self.W_q(X) * scale",
         },
         "In float64 your weights have about as many right digits as float32 holds, as when the "
         "scale is kept in float32: layer.double() does not bring digits back.",
@@ -904,13 +770,9 @@ with exercise("TorchSelfAttention"):
     wrong(
         "torch_self_batch_of_one_loses_its_axis",
         {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                X = X.unsqueeze(0) if X.dim() == 2 else X
-                both = torch_scaled_dot_product_attention(
-                    self.W_q(X), self.W_k(X), self.W_v(X), mask
-                )
-                return tuple(one.squeeze(0) if X.dim() == 3 else one for one in both)
-            """,
+            "Q, K, V =": "X = X.unsqueeze(0) if X.dim() == 2 else X; Q, K, V =",
+            "return output, weights":
+                "return tuple(x.squeeze(0) if X.dim() == 3 else x for x in (output, weights))",
         },
         "A batch of one text, (1, n, d_model), comes out without its batch axis, as after a "
         "squeeze that is meant for a text alone. An axis of length 1 is an axis, too: it stays.",
@@ -920,15 +782,14 @@ with exercise("TorchSelfAttention"):
     wrong(
         "torch_self_batch_axes_joined",
         {
-            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
-                flat = X.reshape(-1, *X.shape[-2:])
+            "Q, K, V =": """
+                lead, X = X.shape[:-1], X.reshape(-1, *X.shape[-2:])
                 if mask is not None and mask.dim() > 3:
                     mask = mask.reshape(-1, *mask.shape[-2:])
-                both = torch_scaled_dot_product_attention(
-                    self.W_q(flat), self.W_k(flat), self.W_v(flat), mask
-                )
-                return tuple(one.reshape(*X.shape[:-1], -1) for one in both)
+                Q, K, V =
             """,
+            "return output, weights":
+                "return output.reshape(*lead, -1), weights.reshape(*lead, -1)",
         },
         "Beside texts with two batch axes your layer fails on a mask that has a batch axis and "
         "broadcasts along another, as when the batch axes of X are joined and the mask is not "
