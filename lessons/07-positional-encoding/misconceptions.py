@@ -475,23 +475,6 @@ class LearnedPositionalEmbedding(nn.Module):
 
 with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDDING):
     wrong(
-        "learned_same_vector_everywhere",
-        """
-            class LearnedPositionalEmbedding(nn.Module):
-                def __init__(self, max_len, d_model):
-                    super().__init__()
-                    self.table = nn.Embedding(max_len, d_model)
-                def forward(self, X):
-                    n = X.shape[-2]
-                    if n > self.table.num_embeddings:
-                        raise ValueError(f"{n} positions")
-                    return X + self.table(torch.tensor(n - 1))
-        """,
-        "Every position gets the same vector, as where one single number is looked up. Attention "
-        "still cannot tell the positions apart. The vectors 0 to n - 1 are added, one a position.",
-    )
-
-    wrong(
         "learned_batch_axis",
         {
             "return X + self.p[: X.shape[-2]]": """
@@ -545,41 +528,6 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
         "An input without a batch axis is an error in your code, as where the shape is unpacked "
         "into three numbers. There may be none, one, two or more.",
         seen="batch, n, d_model = X.shape",
-    )
-
-    wrong(
-        "learned_always_a_batch_axis",
-        """
-            class LearnedPositionalEmbedding(nn.Module):
-                def __init__(self, max_len, d_model):
-                    super().__init__()
-                    self.table = nn.Embedding(max_len, d_model)
-                def forward(self, X):
-                    n = X.shape[-2]
-                    if n > self.table.num_embeddings:
-                        raise ValueError(f"{n} positions")
-                    return X + self.table(torch.arange(n)).unsqueeze(0)
-        """,
-        "An input without a batch axis comes back with one. The output has the shape of X.",
-        seen="unsqueeze(0) on the position vectors",
-    )
-
-    wrong(
-        "learned_positions_from_1",
-        """
-            class LearnedPositionalEmbedding(nn.Module):
-                def __init__(self, max_len, d_model):
-                    super().__init__()
-                    self.table = nn.Embedding(max_len, d_model)
-                def forward(self, X):
-                    n = X.shape[-2]
-                    if n > self.table.num_embeddings:
-                        raise ValueError(f"{n} positions")
-                    return X + self.table(torch.arange(1, n + 1))
-        """,
-        "Your first position has the number 1, so vector 0 is never used and max_len positions "
-        "are one too many. Positions count from 0.",
-        seen="libraries that keep row 0 for padding",
     )
 
     wrong(
@@ -734,24 +682,6 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
     )
 
     wrong(
-        "learned_padding_row",
-        """
-            class LearnedPositionalEmbedding(nn.Module):
-                def __init__(self, max_len, d_model):
-                    super().__init__()
-                    self.table = nn.Embedding(max_len, d_model, padding_idx=0)
-                def forward(self, X):
-                    n = X.shape[-2]
-                    if n > self.table.num_embeddings:
-                        raise ValueError(f"{n} positions")
-                    return X + self.table(torch.arange(n))
-        """,
-        "Row 0 of your table is reserved for padding: it starts at 0 and never learns. But the "
-        "numbers here are positions, not words, and position 0 needs a vector like every other.",
-        seen="nn.Embedding(max_len, d_model, padding_idx=0)",
-    )
-
-    wrong(
         "learned_changes_x_and_adds",
         {
             "return X + self.p[: X.shape[-2]]": """
@@ -763,38 +693,6 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
         "The output is right, but X holds the sum as well after the call. Whoever passed X still "
         "needs it: make a new tensor.",
         seen="X.data.add_(...)",
-    )
-
-    wrong(
-        "learned_other_error",
-        """
-            class LearnedPositionalEmbedding(nn.Module):
-                def __init__(self, max_len, d_model):
-                    super().__init__()
-                    self.table = nn.Embedding(max_len, d_model)
-                def forward(self, X):
-                    return X + self.table(torch.arange(X.shape[-2]))
-        """,
-        "A text that is too long ends in another error than a ValueError, such as the IndexError or "
-        "RuntimeError that torch raises. Compare the lengths first, and raise a ValueError that names "
-        "both.",
-        seen="nn.Embedding: index out of range in self",
-    )
-
-    wrong(
-        "learned_last_vector_repeated",
-        """
-            class LearnedPositionalEmbedding(nn.Module):
-                def __init__(self, max_len, d_model):
-                    super().__init__()
-                    self.table = nn.Embedding(max_len, d_model)
-                def forward(self, X):
-                    last = self.table.num_embeddings - 1
-                    return X + self.table(torch.arange(X.shape[-2]).clamp(max=last))
-        """,
-        "A text of more than max_len positions passes without an error: those beyond are cut off, "
-        "or get no vector, or one that belongs to another position too. It should be a ValueError.",
-        seen="torch.clamp on the positions",
     )
 
     wrong(
@@ -818,19 +716,79 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
         seen="a trial with typical wrong answers",
     )
 
+
+# The same with vectors that are looked up.
+LOOKED_UP_POSITIONAL_EMBEDDING = """
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.table = nn.Embedding(max_len, d_model)
+
+    def forward(self, X):
+        n = X.shape[-2]
+        if n > self.table.num_embeddings:
+            raise ValueError(f"{n} positions")
+        return X + self.table(torch.arange(n))
+"""
+
+
+with exercise("LearnedPositionalEmbedding", base=LOOKED_UP_POSITIONAL_EMBEDDING):
+    wrong(
+        "learned_same_vector_everywhere",
+        {"torch.arange(n)": "torch.tensor(n - 1)"},
+        "Every position gets the same vector, as where one single number is looked up. Attention "
+        "still cannot tell the positions apart. The vectors 0 to n - 1 are added, one a position.",
+    )
+
+    wrong(
+        "learned_always_a_batch_axis",
+        {"(torch.arange(n))": "(torch.arange(n)).unsqueeze(0)"},
+        "An input without a batch axis comes back with one. The output has the shape of X.",
+        seen="unsqueeze(0) on the position vectors",
+    )
+
+    wrong(
+        "learned_positions_from_1",
+        {"arange(n)": "arange(1, n + 1)"},
+        "Your first position has the number 1, so vector 0 is never used and max_len positions "
+        "are one too many. Positions count from 0.",
+        seen="libraries that keep row 0 for padding",
+    )
+
+    wrong(
+        "learned_padding_row",
+        {"(max_len, d_model)": "(max_len, d_model, padding_idx=0)"},
+        "Row 0 of your table is reserved for padding: it starts at 0 and never learns. But the "
+        "numbers here are positions, not words, and position 0 needs a vector like every other.",
+        seen="nn.Embedding(max_len, d_model, padding_idx=0)",
+    )
+
+    wrong(
+        "learned_other_error",
+        {"n > self.table.num_embeddings": "False"},
+        "A text that is too long ends in another error than a ValueError, such as the IndexError or "
+        "RuntimeError that torch raises. Compare the lengths first, and raise a ValueError that names "
+        "both.",
+        seen="nn.Embedding: index out of range in self",
+    )
+
+    wrong(
+        "learned_last_vector_repeated",
+        {
+            "n > self.table.num_embeddings": "False",
+            "arange(n)": "arange(n).clamp(max=self.table.num_embeddings - 1)",
+        },
+        "A text of more than max_len positions passes without an error: those beyond are cut off, "
+        "or get no vector, or one that belongs to another position too. It should be a ValueError.",
+        seen="torch.clamp on the positions",
+    )
+
     wrong(
         "learned_gradient_averaged",
-        """
-            class LearnedPositionalEmbedding(nn.Module):
-                def __init__(self, max_len, d_model):
-                    super().__init__()
-                    self.table = nn.Embedding(max_len, d_model, scale_grad_by_freq=True)
-                def forward(self, X):
-                    n = X.shape[-2]
-                    if n > self.table.num_embeddings:
-                        raise ValueError(f"{n} positions")
-                    return X + self.table(torch.arange(n).expand(X.shape[:-1]))
-        """,
+        {
+            "(max_len, d_model)": "(max_len, d_model, scale_grad_by_freq=True)",
+            "arange(n)": "arange(n).expand(X.shape[:-1])",
+        },
         "The gradients of a position vector are divided by the number of texts, as with "
         "scale_grad_by_freq. It should get their sum, as in every module that the course builds.",
         seen="answers written blind",
