@@ -92,22 +92,6 @@ def position_influence(X, W_x, W_h):
     return torch.linalg.vector_norm(J, dim=(0, 2)).numpy()
 
 
-@alternative("position_influence", "influence_one_gradient_a_feature")
-def position_influence(X, W_x, W_h):
-    x = torch.tensor(X, dtype=torch.float64, requires_grad=True)
-    h = torch.zeros(W_h.shape[0], dtype=torch.float64)
-    for t in range(len(x)):
-        h = torch.tanh(
-            x[t] @ torch.tensor(W_x, dtype=torch.float64)
-            + h @ torch.tensor(W_h, dtype=torch.float64)
-        )
-    squares = 0
-    for one in h:
-        (grad,) = torch.autograd.grad(one, x, retain_graph=True)
-        squares = squares + (grad**2).sum(-1)
-    return squares.sqrt().numpy()
-
-
 @alternative("position_influence", "influence_carried_forward")
 def position_influence(X, W_x, W_h):
     n, d_in = X.shape
@@ -185,21 +169,6 @@ def weighted_average(weights, values):
     if bool((w < 0).any()) or bool((w == 0).all(-1).any()):
         raise ValueError("weights")
     return torch.einsum("...n,...nd->...d", w / w.sum(-1, keepdim=True), v).numpy()
-
-
-@alternative("weighted_average", "average_by_index")
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2]:
-        raise ValueError("lengths differ")
-    if (weights < 0).any() or not weights.any(axis=-1).all():
-        raise ValueError("weights")
-    leading = np.broadcast_shapes(weights.shape[:-1], values.shape[:-2])
-    weights = np.broadcast_to(weights, leading + weights.shape[-1:])
-    values = np.broadcast_to(values, leading + values.shape[-2:])
-    result = np.empty(leading + values.shape[-1:])
-    for index in np.ndindex(*leading):
-        result[index] = np.average(values[index], axis=0, weights=weights[index])
-    return result
 
 
 @alternative("mended_last_states", "zeros_inside_the_loop")

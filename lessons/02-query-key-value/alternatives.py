@@ -1,7 +1,5 @@
 """Right implementations of lesson 2's exercises that look different from its solutions."""
 
-import math
-
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -23,18 +21,6 @@ def similarity_scores(query, keys):
 def similarity_scores(query, keys):
     row = np.asarray(query)[..., np.newaxis, :]
     return np.squeeze(row @ np.swapaxes(keys, -1, -2), axis=-2) / 1.0
-
-
-@alternative("similarity_scores", "loops")
-def similarity_scores(query, keys):
-    batch = np.broadcast_shapes(query.shape[:-1], keys.shape[:-2])
-    query = np.broadcast_to(query, (*batch, query.shape[-1]))
-    keys = np.broadcast_to(keys, (*batch, *keys.shape[-2:]))
-    scores = np.zeros((*batch, keys.shape[-2]))
-    for place in np.ndindex(*scores.shape):
-        for q, k in zip(query[place[:-1]], keys[place]):
-            scores[place] += q * k
-    return scores
 
 
 @alternative("similarity_scores", "torch_double")
@@ -82,32 +68,11 @@ def softmax(x, axis=-1):
     return np.moveaxis(result, -1, axis)
 
 
-@alternative("softmax", "pure_python_rows")
-def softmax(x, axis=-1):
-    def one_row(row):
-        top = max(row)
-        if top == -math.inf:
-            return [0.0] * len(row)
-        powers = [math.exp(value - top) for value in row]
-        return [power / sum(powers) for power in powers]
-
-    return np.apply_along_axis(one_row, axis, np.asarray(x, dtype=float))
-
-
 @alternative("softmax", "nan_to_num_at_the_end")
 def softmax(x, axis=-1):
     with np.errstate(invalid="ignore"):
         e = np.exp(x - np.max(x, axis=axis, keepdims=True))
         return np.nan_to_num(e / np.sum(e, axis=axis, keepdims=True), nan=0.0)
-
-
-@alternative("softmax", "pairwise_differences")
-def softmax(x, axis=-1):
-    x = np.moveaxis(np.asarray(x, dtype=float), axis, -1)
-    with np.errstate(over="ignore", invalid="ignore"):
-        ratios = np.exp(x[..., None, :] - x[..., :, None]).sum(axis=-1)
-        weights = np.where(np.isneginf(x), 0.0, 1.0 / ratios)
-    return np.moveaxis(weights, -1, axis)
 
 
 @alternative("soft_lookup", "einsum")
@@ -146,25 +111,6 @@ def soft_lookup(query, keys, values, temperature=1.0):
     weights = powers / powers.sum(axis=-1, keepdims=True)
     value = np.matmul(np.swapaxes(values, -1, -2), weights[..., None])
     return value.squeeze(-1), weights
-
-
-@alternative("soft_lookup", "everything_broadcast_then_loops")
-def soft_lookup(query, keys, values, temperature=1.0):
-    if temperature <= 0:
-        raise ValueError(f"temperature {temperature}")
-    asked = np.broadcast_shapes(query.shape[:-1], keys.shape[:-2])
-    query = np.broadcast_to(query, (*asked, query.shape[-1]))
-    keys = np.broadcast_to(keys, (*asked, *keys.shape[-2:]))
-    weights = np.zeros((*asked, keys.shape[-2]))
-    for place in np.ndindex(*asked):
-        weights[place] = softmax(keys[place] @ query[place] / temperature)
-    batch = np.broadcast_shapes(asked, values.shape[:-2])
-    shares = np.broadcast_to(weights, (*batch, weights.shape[-1]))
-    values = np.broadcast_to(values, (*batch, *values.shape[-2:]))
-    value = np.zeros((*batch, values.shape[-1]))
-    for place in np.ndindex(*batch):
-        value[place] = sum(w * v for w, v in zip(shares[place], values[place]))
-    return value, weights
 
 
 @alternative("mended_look_up", "one_sentence_after_the_other")

@@ -79,30 +79,6 @@ def scaled_dot_product_attention(Q, K, V, mask=None):
     return torch.matmul(weights, V).numpy(), weights.numpy()
 
 
-@alternative("scaled_dot_product_attention", "loops_over_everything")
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    n_q, n_k = Q.shape[-2], K.shape[-2]
-    lead = np.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
-    if mask is None:
-        mask = np.ones(n_k, dtype=bool)
-    Q = np.broadcast_to(Q, (*lead, *Q.shape[-2:]))
-    K = np.broadcast_to(K, (*lead, *K.shape[-2:]))
-    V = np.broadcast_to(V, (*lead, *V.shape[-2:]))
-    mask = np.broadcast_to(mask, (*lead, n_q, n_k))
-    weights = np.zeros((*lead, n_q, n_k))
-    output = np.zeros((*lead, n_q, V.shape[-1]))
-    for index in np.ndindex(*lead, n_q):
-        text = index[:-1]
-        seen = np.flatnonzero(mask[index])
-        if not len(seen):
-            continue
-        s = [float(Q[index] @ K[text][j]) / math.sqrt(Q.shape[-1]) for j in seen]
-        e = np.exp(np.array(s) - max(s))
-        weights[index][seen] = e / e.sum()
-        output[index] = weights[index] @ V[text]
-    return output, weights
-
-
 @alternative("scaled_dot_product_attention", "keeps_float32")
 def scaled_dot_product_attention(Q, K, V, mask=None):
     kind = np.result_type(Q, K, V, np.float32)
@@ -288,20 +264,6 @@ def attention_heatmap(weights, query_words, key_words, ax=None):
     ax.grid(which="minor", color="white")
     ax.set_xlabel("key")
     ax.set_ylabel("query")
-    return ax
-
-
-@alternative("attention_heatmap", "seaborn_of_a_table")
-def attention_heatmap(weights, query_words, key_words, ax=None):
-    import pandas as pd
-
-    if isinstance(weights, torch.Tensor):
-        weights = weights.detach().numpy()
-    table = pd.DataFrame(weights, index=query_words, columns=key_words)
-    if ax is None:
-        ax = plt.figure().gca()
-    sns.heatmap(table, vmin=0, vmax=1, square=True, xticklabels=True, yticklabels=True, ax=ax)
-    ax.set(xlabel="key", ylabel="query")
     return ax
 
 

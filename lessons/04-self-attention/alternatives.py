@@ -71,29 +71,6 @@ class SelfAttention:
         return (weights @ V).numpy(), weights.numpy()
 
 
-@alternative("SelfAttention", "loops_over_words")
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q, self.W_k = rng.normal(size=(2, d_model, d_k))
-        self.W_v = np.array([[rng.normal() for _ in range(d_v)] for _ in range(d_model)])
-
-    def forward(self, X, mask=None):
-        *lead, n, _ = X.shape
-        mask = np.broadcast_to(True if mask is None else mask, (*lead, n, n))
-        weights = np.zeros((*lead, n, n))
-        output = np.zeros((*lead, n, self.W_v.shape[1]))
-        for index in np.ndindex(*lead, n):
-            text = X[index[:-1]]
-            seen = np.flatnonzero(mask[index])
-            if len(seen):
-                query = text[index[-1]] @ self.W_q
-                scores = np.array([query @ (text[j] @ self.W_k) for j in seen])
-                e = np.exp((scores - scores.max()) / math.sqrt(len(query)))
-                weights[index][seen] = e / e.sum()
-                output[index] = sum(weights[index][j] * (text[j] @ self.W_v) for j in seen)
-        return output, weights
-
-
 @alternative("SelfAttention", "joined_matrices_when_called")
 class SelfAttention:
     def __init__(self, d_model, d_k, d_v, rng):

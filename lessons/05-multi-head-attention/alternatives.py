@@ -444,24 +444,3 @@ def fuse_projections(attention):
     bias = torch.hstack([state[f"{name}.bias"] for name in names])
     fused.load_state_dict({"weight": weight, "bias": bias})
     return fused
-
-
-@alternative("split_heads", "einsum_with_a_selector")
-def split_heads(x, num_heads):
-    d_model = x.shape[-1]
-    d_head, rest = divmod(d_model, num_heads)
-    if rest:
-        raise ValueError(f"num_heads = {num_heads} does not divide d_model = {d_model}")
-    chosen = np.eye(d_model).reshape(d_model, num_heads, d_head)
-    if isinstance(x, torch.Tensor):
-        return torch.einsum("...nd,dhe->...hne", x, torch.tensor(chosen, dtype=x.dtype))
-    return np.einsum("...nd,dhe->...hne", x, chosen.astype(x.dtype))
-
-
-@alternative("combine_heads", "einsum_with_a_selector")
-def combine_heads(x):
-    num_heads, d_head = x.shape[-3], x.shape[-1]
-    placed = np.eye(num_heads * d_head).reshape(num_heads, d_head, num_heads * d_head)
-    if isinstance(x, torch.Tensor):
-        return torch.einsum("...hne,hed->...nd", x, torch.tensor(placed, dtype=x.dtype))
-    return np.einsum("...hne,hed->...nd", x, placed.astype(x.dtype))

@@ -36,16 +36,6 @@ def sinusoidal_positional_encoding(seq_len, d_model):
     return both.reshape(seq_len, -1)[:, :d_model]
 
 
-@alternative("sinusoidal_positional_encoding", "complex_numbers")
-def sinusoidal_positional_encoding(seq_len, d_model):
-    pairs = (d_model + 1) // 2
-    w = 1e4 ** (-2 * np.arange(pairs) / d_model)
-    z = np.exp(1j * np.arange(seq_len)[:, None] * w)
-    PE = np.empty((seq_len, 2 * pairs))
-    PE[:, 0::2], PE[:, 1::2] = z.imag, z.real
-    return PE[:, :d_model].copy()
-
-
 @alternative("sinusoidal_positional_encoding", "cosine_is_a_shifted_sine")
 def sinusoidal_positional_encoding(seq_len, d_model):
     column = np.arange(d_model)
@@ -62,17 +52,6 @@ def sinusoidal_positional_encoding(seq_len, d_model):
     PE[:, 0::2] = torch.sin(angles)
     PE[:, 1::2] = torch.cos(angles[:, : PE[0, 1::2].numel()])
     return PE.numpy()
-
-
-@alternative("shift_matrix", "blocks_by_complex_numbers")
-def shift_matrix(offset, d_model):
-    if d_model % 2 != 0:
-        raise ValueError(f"odd d_model: {d_model}")
-    z = np.exp(1j * offset * 10000.0 ** (-np.arange(0, d_model, 2) / d_model))
-    M, even = np.zeros((d_model, d_model)), np.arange(0, d_model, 2)
-    M[even, even] = M[even + 1, even + 1] = z.real
-    M[even, even + 1], M[even + 1, even] = z.imag, -z.imag
-    return M
 
 
 @alternative("shift_matrix", "diagonals")
@@ -115,20 +94,6 @@ def shift_matrix(offset, d_model):
     return np.linalg.matrix_power(step if offset >= 0 else step.T, abs(offset))
 
 
-@alternative("shift_matrix", "solved_for_each_pair")
-def shift_matrix(offset, d_model):
-    if d_model % 2:
-        raise ValueError(f"d_model = {d_model}")
-    M = np.zeros((d_model, d_model))
-    for i in range(0, d_model, 2):
-        w = 10000 ** (-i / d_model)
-        # two positions a quarter turn apart determine a pair's block
-        here = np.array([[0.0, 1.0], [1.0, 0.0]])
-        angles = np.array([0.0, math.pi / 2]) + offset * w
-        M[i : i + 2, i : i + 2] = np.stack([np.sin(angles), np.cos(angles)]) @ here.T
-    return M
-
-
 @alternative("LearnedPositionalEmbedding", "plain_parameter")
 class LearnedPositionalEmbedding(nn.Module):
     def __init__(self, max_len, d_model):
@@ -154,20 +119,6 @@ class LearnedPositionalEmbedding(nn.Module):
         if X.shape[-2] > self.max_len:
             raise ValueError(f"too long: {X.shape[-2]} > {self.max_len}")
         return X + self.embedding(self.numbers[: X.shape[-2]])
-
-
-@alternative("LearnedPositionalEmbedding", "uniform_and_loop_over_positions")
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.table = nn.Parameter(torch.empty(max_len, d_model))
-        nn.init.uniform_(self.table, -0.1, 0.1)
-
-    def forward(self, X):
-        if X.shape[-2] > len(self.table):
-            raise ValueError(f"{X.shape[-2]} positions, vectors for {len(self.table)}")
-        rows = [X[..., t, :] + self.table[t] for t in range(X.shape[-2])]
-        return torch.stack(rows, dim=-2)
 
 
 @alternative("LearnedPositionalEmbedding", "one_hot_linear")

@@ -144,18 +144,6 @@ def greedy_decode(step, start_id, end_id, max_len):
     return tokens[1:]
 
 
-@alternative("greedy_decode", "recursion")
-def greedy_decode(step, start_id, end_id, max_len):
-    def rest(written):
-        if len(written) == max_len:
-            return written
-        logits = step([start_id, *written]).tolist()
-        token = max(range(len(logits)), key=logits.__getitem__)
-        return written if token == end_id else rest([*written, token])
-
-    return rest([])
-
-
 @alternative("greedy_decode", "torch_topk")
 def greedy_decode(step, start_id, end_id, max_len):
     result = []

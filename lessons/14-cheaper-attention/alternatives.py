@@ -62,19 +62,6 @@ def receptive_field(num_layers, window):
     return num_layers * window - (num_layers - 1)
 
 
-@alternative("receptive_field", "recursive")
-def receptive_field(num_layers, window):
-    if num_layers == 1:
-        return window
-    return receptive_field(num_layers - 1, window) + window - 1
-
-
-@alternative("receptive_field", "furthest_back")
-def receptive_field(num_layers, window):
-    furthest = -sum(window - 1 for _ in range(num_layers))
-    return 1 - furthest
-
-
 @alternative("receptive_field", "follows_the_masks")
 def receptive_field(num_layers, window):
     n = num_layers * window
@@ -83,14 +70,6 @@ def receptive_field(num_layers, window):
     for _ in range(num_layers):
         paths = (paths @ mask > 0).astype(int)
     return int(paths[-1].sum())
-
-
-@alternative("receptive_field", "sets_of_positions")
-def receptive_field(num_layers, window):
-    seen = {0}
-    for _ in range(num_layers):
-        seen = {position - back for position in seen for back in range(window)}
-    return len(seen)
 
 
 @alternative("linear_attention", "word_by_word")
