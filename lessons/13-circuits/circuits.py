@@ -5,12 +5,13 @@
 #   learned to do.
 # - **Find** a head by a score, and **say** what the score does not show.
 # - **Split** a logit into what each head adds to it, exactly.
-# - **Intervene**: remove a head in three ways, patch one text's activations into another's run, and
+# - **Intervene**: ablate a head in three ways, patch one text's activations into another's run, and
 #   put a control beside each.
 # - **Argue** both sides of "attention is not explanation", each with an experiment.
 
 # %% tags=["setup"]
 import math
+from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,6 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from lesson_kit.attention_view import attention_view
 from lesson_kit.batteries import assert_each_alone, assert_refused, assert_unchanged
 from lesson_kit.checks import (
     assert_close,
@@ -75,7 +77,7 @@ torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numb
 # ## 1. From a map to a mechanism
 #
 # Lesson 5 trained a model on repeated texts, "the black cat is sleeping the black cat is ...", and
-# two maps suggested how it works: a head of layer 1 looks one word back, a head of layer 2 looks at
+# two maps suggested how it works: a head of the first layer looks one word back, a head of the second at
 # the word after the earlier copy. Lesson 12 counted what heads look at, and ablated some. Here
 # most visualisations of attention stop. Three questions are left:
 #
@@ -101,8 +103,9 @@ torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numb
 # | position | `max_len` | 1 at the number of the place, else 0 |
 # | free | `2 * vocab` | 0 |
 #
-# Two layers follow, one head each. No scale, no norm, no feed-forward, no biases. Row vectors times
-# matrices, as in lesson 4, and the mask of lesson 6:
+# Two layers follow, one head each: `W_q1, W_k1, W_v1` are the matrices of the first, `W_q2, W_k2, W_v2` of the
+# second. No scale, no norm, no feed-forward, no biases. Row vectors times matrices, as in lesson 4, and the
+# mask of lesson 6:
 #
 # $$x \leftarrow x + \operatorname{softmax}\!\big(\text{mask}(x W_q (x W_k)^\top)\big)\, x W_v .$$
 #
@@ -125,7 +128,7 @@ torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numb
 
 
 # %% locked="given_run_designed"
-def run_designed(weights, tokens, vocab_size, max_len):
+def run_designed(tensors, tokens, vocab_size, max_len):
     """The given model: tokens (..., n) to logits (..., n, vocab_size) and its two maps."""
     words = F.one_hot(tokens, vocab_size)  # (..., n, vocab_size)
     places = F.one_hot(torch.arange(tokens.shape[-1]), max_len).expand(*words.shape[:-1], max_len)
@@ -133,7 +136,7 @@ def run_designed(weights, tokens, vocab_size, max_len):
     hidden = torch.ones(x.shape[-2], x.shape[-2], dtype=torch.bool).triu(1)  # the future
     maps = []
     for layer in (1, 2):
-        W_q, W_k, W_v = (weights[f"W_{kind}{layer}"].detach().double() for kind in "qkv")
+        W_q, W_k, W_v = (tensors[f"W_{kind}{layer}"].detach().double() for kind in "qkv")
         scores = (x @ W_q) @ (x @ W_k).transpose(-1, -2)  # no scale
         maps.append(scores.masked_fill(hidden, -math.inf).softmax(dim=-1))
         x = x + maps[-1] @ (x @ W_v)
@@ -172,22 +175,22 @@ def design_induction(vocab_size, max_len):
     ### BEGIN SOLUTION
     d_stream = 3 * vocab_size + max_len
     names = ("W_q1", "W_k1", "W_v1", "W_q2", "W_k2", "W_v2")
-    weights = {name: torch.zeros(d_stream, d_stream, dtype=torch.float64) for name in names}
+    tensors = {name: torch.zeros(d_stream, d_stream, dtype=torch.float64) for name in names}
     word = torch.arange(vocab_size)
     place = vocab_size + torch.arange(max_len)
     before = vocab_size + max_len + word  # free features: which word stood before
     logit = before + vocab_size  # free features: the answer
     sharp = 100.0
-    # Layer 1: place t asks for place t - 1, and fetches its word.
-    weights["W_q1"][place[1:], place[:-1]] = sharp
-    weights["W_k1"][place, place] = 1.0
-    weights["W_v1"][word, before] = 1.0
-    # Layer 2: asks for the own word among "before", and fetches the word that stands there.
-    weights["W_q2"][word, word] = sharp
-    weights["W_k2"][before, word] = 1.0
-    weights["W_k2"][place[0], word] = -1.0  # place 0 saw only itself: nobody stood before it
-    weights["W_v2"][word, logit] = 1.0
-    return weights
+    # First layer: place t asks for place t - 1, and fetches its word.
+    tensors["W_q1"][place[1:], place[:-1]] = sharp
+    tensors["W_k1"][place, place] = 1.0
+    tensors["W_v1"][word, before] = 1.0
+    # Second layer: asks for the own word among "before", and fetches the word that stands there.
+    tensors["W_q2"][word, word] = sharp
+    tensors["W_k2"][before, word] = 1.0
+    tensors["W_k2"][place[0], word] = -1.0  # place 0 saw only itself: nobody stood before it
+    tensors["W_v2"][word, logit] = 1.0
+    return tensors
     ### END SOLUTION
 
 
@@ -196,16 +199,16 @@ def design_induction(vocab_size, max_len):
 def predictions(tokens, vocab_size, max_len):
     """The word with the single largest logit at each place; -1 where there is no single one."""
     size, n = 3 * vocab_size + max_len, tokens.shape[-1]
-    weights = design_induction(vocab_size, max_len)
+    tensors = design_induction(vocab_size, max_len)
     names = [f"W_{kind}{layer}" for layer in (1, 2) for kind in "qkv"]
     message = f"A dictionary of six torch tensors, {', '.join(names)}, each ({size}, {size})."
-    assert_equal(type(weights).__name__, "dict", message, name="the kind of the result")
-    shapes = {name: list(x.shape) for name, x in weights.items() if isinstance(x, torch.Tensor)}
+    assert_equal(type(tensors).__name__, "dict", message, name="the kind of the result")
+    shapes = {name: list(x.shape) for name, x in tensors.items() if isinstance(x, torch.Tensor)}
     assert_equal([shapes.get(name) for name in names], [[size, size]] * 6, message, name="the shapes")
     x = torch.zeros(*tokens.shape, size).double()
     x[..., :vocab_size], x[..., vocab_size : vocab_size + n] = F.one_hot(tokens, vocab_size), torch.eye(n)
     for layer in (1, 2):
-        W_q, W_k, W_v = (weights[f"W_{kind}{layer}"].detach().double() for kind in "qkv")
+        W_q, W_k, W_v = (tensors[f"W_{kind}{layer}"].detach().double() for kind in "qkv")
         scores = ((x @ W_q) @ (x @ W_k).mT).masked_fill(torch.ones(n, n).triu(1) > 0, -math.inf)
         x = x + scores.softmax(-1) @ (x @ W_v)
     best, second = x[..., -vocab_size:].topk(2).values.unbind(-1)
@@ -213,11 +216,11 @@ def predictions(tokens, vocab_size, max_len):
 
 
 with check("the second round", points=2.5):
-    message = "Text 0 1 2 3 4, twice: after the second 1, 2, 3 and 4 come 2, 3, 4 and 0; -1 is a tie. Where does layer 2 look?"
+    message = "Text 0 1 2 3 4, twice: after the second 1, 2, 3 and 4 come 2, 3, 4 and 0; -1 is a tie. Where does the second layer look?"
     found = predictions(torch.tensor([0, 1, 2, 3, 4, 0, 1, 2, 3, 4]), 5, 12)[6:]
     assert_equal(found, torch.tensor([2, 3, 4, 0]), message, name="the predictions at places 6 to 9")
 with check("the first word of the text", points=1):
-    message = "At place 4 the first word comes back, then 5 and 0 follow. What does layer 1 fetch at place 0?"
+    message = "At place 4 the first word comes back, then 5 and 0 follow. What does the first layer fetch at place 0?"
     found = predictions(torch.tensor([[3, 5, 1, 6, 3, 5, 1], [2, 0, 4, 1, 2, 0, 4]]), 7, 12)[:, 4]
     assert_equal(found, torch.tensor([5, 0]), message, name="the predictions at place 4")
 with check("a third round", points=0.5):
@@ -238,15 +241,15 @@ checks_passed("design_induction")
 def predictions(tokens, vocab_size, max_len):
     """The word with the single largest logit at each place; -1 where there is no single one."""
     size, n = 3 * vocab_size + max_len, len(tokens)
-    weights = design_induction(vocab_size, max_len)
+    tensors = design_induction(vocab_size, max_len)
     message = f"A dictionary of six torch tensors, each ({size}, {size})."
-    assert_equal(type(weights).__name__, "dict", message, name="the kind of the result")
-    shapes = [list(x.shape) for x in weights.values() if isinstance(x, torch.Tensor)]
+    assert_equal(type(tensors).__name__, "dict", message, name="the kind of the result")
+    shapes = [list(x.shape) for x in tensors.values() if isinstance(x, torch.Tensor)]
     assert_equal(shapes, [[size, size]] * 6, message, name="the shapes")
     x = torch.zeros(n, size).double()
     x[:, :vocab_size], x[:, vocab_size : vocab_size + n] = F.one_hot(tokens, vocab_size), torch.eye(n)
     for layer in (1, 2):
-        W_q, W_k, W_v = (weights[f"W_{kind}{layer}"].detach().double() for kind in "qkv")
+        W_q, W_k, W_v = (tensors[f"W_{kind}{layer}"].detach().double() for kind in "qkv")
         scores = ((x @ W_q) @ (x @ W_k).mT).masked_fill(torch.ones(n, n).triu(1) > 0, -math.inf)
         x = x + scores.softmax(-1) @ (x @ W_v)
     best, second = x[:, -vocab_size:].topk(2).values.unbind(-1)
@@ -285,7 +288,8 @@ checks_passed("design_induction")
 # features? What does a place offer as its key? What does it hand over, and into which free features? (Give
 # those names first.) Section 1 says what the heads of lesson 5 looked at. `W[rows, columns] = 1.0` with
 # two index tensors sets one entry a pair. Then look at the `maps` of `run_designed`, and at place 0: it can
-# attend only to itself. What does layer 1 then write there, and how could layer 2 be kept from believing it?
+# attend only to itself. What does the first layer then write there, and how could the second be kept from
+# believing it?
 #
 # </details>
 
@@ -300,35 +304,40 @@ logits, designed_maps = run_designed(design_induction(5, 12), sentence, 5, 12)
 said = [words[i] for i in logits.argmax(-1)[5:].tolist()]
 print("said after each word of the second round:", " ".join(said))
 assert said == ["black", "cat", "is", "sleeping", "the"]
-figure, panels = plt.subplots(1, 2, figsize=(12, 5.8))
-for number, (axes, weights) in enumerate(zip(panels, designed_maps, strict=True), start=1):
+figure, panels = plt.subplots(1, 2, figsize=(8.3, 4.5))
+for axes, weights, title in zip(panels, designed_maps, ("first layer", "second layer"), strict=True):
     draw_heatmap(axes, weights, labels, labels)
     for text in axes.texts:
-        text.set_visible(float(text.get_text()) >= 0.1)
-    axes.set_title(f"layer {number}")
+        text.set(visible=float(text.get_text()) >= 0.1, fontsize=6.5)
+    axes.set_title(title)
+    axes.tick_params(axis="x", rotation=90)
+panels[1].set_ylabel("")
+arrow = {"arrowstyle": "->", "color": "#b35806"}
+for axes, says, of, place in ((panels[0], "one word back", (3.6, 3.9), (5.2, 1.2)),
+                              (panels[1], "the word after\nthe first copy", (3.6, 6.6), (5.2, 1.2))):  # fmt: skip
+    axes.annotate(says, of, place, color="#b35806", arrowprops=arrow)
 figure.tight_layout()
 show(
     figure,
-    "Figure 1. The maps of a model that nobody trained. Left: each place looks one word back. Right: in "
-    "the second round each word looks at the word after its first copy. In the first round nothing "
-    "matches, and layer 2 spreads its weight.",
-    "Two lower triangular heat maps for 'the black cat is sleeping', twice. Layer 1: weight 1.00 just "
-    "below the diagonal. Layer 2: in the second round weight 1.00 four places back; in the first round "
+    "Figure 1. The maps of a model that nobody trained. In the first round nothing matches, and the second layer "
+    "spreads its weight.",
+    "Two lower triangular heat maps for 'the black cat is sleeping', twice. First layer: weight 1.00 just "
+    "below the diagonal. Second layer: in the second round weight 1.00 four places back; in the first round "
     "even rows.",
     "\n\n".join(
-        f"layer {number}\n\n{text_table(weights, labels, labels)}"
-        for number, weights in enumerate(designed_maps, start=1)
+        f"{name} layer\n\n{text_table(weights, labels, labels)}"
+        for name, weights in zip(("first", "second"), designed_maps, strict=True)
     ),
 )
 
 # %% [markdown]
 # So the story is **enough**: two such heads do the task, for every length of the piece and every text whose
-# piece holds no word twice. (Your own weights may give other maps in the first round.) Two questions about your design, with 28 different
-# words, twice:
+# piece holds no word twice. (Your own design may give other maps in the first round.) Two questions about it,
+# with 28 different words, twice:
 #
 # **Predict, then run.** (a) How sharp must the maps be? The cell divides `W_q1` and `W_q2`, and with them all
 # scores, by 1.2, again and again, until an answer goes wrong. How large is then, one step before, the
-# largest weight of a row of layer 2, on average? (b) In a second text **one** word stands twice in the piece, as
+# largest weight of a row of the second layer, on average? (b) In a second text **one** word stands twice in the piece, as
 # "the" in "the black cat and the dog". For such texts the card promises nothing. How many of the 28 places
 # of the second round go wrong?
 
@@ -338,9 +347,9 @@ guess_twice = 1  # write how many of the 28 places go wrong
 
 
 # %% tags=["demonstration"]
-def second_round(weights, piece, vocab_size, max_len):
-    """In the second round: places without the right word; the mean of layer 2's largest weights."""
-    logits, maps = run_designed(weights, torch.cat([piece, piece]), vocab_size, max_len)
+def second_round(tensors, piece, vocab_size, max_len):
+    """In the second round: places without the right word; the mean of the second layer's largest weights."""
+    logits, maps = run_designed(tensors, torch.cat([piece, piece]), vocab_size, max_len)
     best, second = logits[len(piece) :].topk(2, dim=-1).values.unbind(-1)
     said = torch.where(best > second + 1e-6, logits[len(piece) :].argmax(-1), -1)
     largest = maps[1][len(piece) :].max(-1).values.mean().item()
@@ -380,12 +389,12 @@ reply("guess_twice", guess_twice, two_wrong, why)
 #
 # ### Short answer 1: `answer_exchanged`
 #
-# You exchange the layers of your design: the weights of layer 2 come first, those of layer 1 second. What
-# does it do now?
+# You exchange the layers of your design: the matrices of the second come first, those of the first second.
+# What does it do now?
 #
 # - a) The same: both layers only add to the stream, and sums have no order.
 # - b) It predicts the word before, since the layers work backwards.
-# - c) It raises an error, since the features of layer 2 do not exist yet.
+# - c) It raises an error, since the features of the second layer do not exist yet.
 # - d) The search finds nothing: nobody has yet written which word stood before.
 
 # %% answer="answer_exchanged"
@@ -407,8 +416,8 @@ assert gone_wrong > 20
 #
 # Now the trained model. It is lesson 5's, trained for fewer steps, with two changes: four heads a layer in place of one, so that
 # there is something to find; and a layer norm before the read-out, as language models have it. Which of
-# the eight heads does what? Reading eight maps of 32 by 32 is no method. A **score** is: one number for
-# what the designed head does.
+# the eight heads does what? (Layers and heads count from 0, as in lesson 12: L1H0 is the first head of the second
+# layer.) Reading eight maps of 32 by 32 is no method. A **score** is: one number for what the designed head does.
 
 # %% [markdown]
 # ### Exercise 2: `induction_score`
@@ -664,30 +673,34 @@ first_round = [maps[..., :PERIOD, :PERIOD] for maps in found]  # later there is 
 one_back = np.array([induction_score(maps, 2).mean(1).flatten().numpy() for maps in first_round])
 fresh = random_words(200, torch.Generator().manual_seed(3))  # control 1: nothing is repeated
 no_copy = [induction_score(maps_and_heads(model, fresh)[0], PERIOD).mean(1).flatten() for model in models]
-untrained = induction_score(maps_and_heads(TwoLayers(0), tests)[0], PERIOD).mean(1).flatten()
-names = [f"{layer}.{head}" for layer in (1, 2) for head in range(HEADS)]
+blank = [maps_and_heads(TwoLayers(seed), tests)[0] for seed in SEEDS]  # control 2: nothing is learned
+untrained = max(induction_score(maps, PERIOD).mean(1).max().item() for maps in blank)
+names = [f"L{layer}H{head}" for layer in (0, 1) for head in range(HEADS)]
 seeds = [f"seed {seed}" for seed in SEEDS]
-print("largest score of a head of layer 1:        ", f"{induction[:, :4].max():.2f}")
-print("smallest score of a head of layer 2:       ", f"{induction[:, 4:].min():.2f}")
+print("largest score of a head of the first layer:", f"{induction[:, :4].max():.2f}")
+print("smallest score of a head of the second:    ", f"{induction[:, 4:].min():.2f}")
 print("largest on texts without a repetition:     ", f"{max(row.max().item() for row in no_copy):.2f}")
-print("largest of an untrained model:             ", f"{untrained.max().item():.2f}")
+print("largest of five untrained models:          ", f"{untrained:.2f}")
 assert induction[:, 4:].min() > 0.7 and induction[:, :4].max() < 0.3
-assert max(row.max().item() for row in no_copy) < 0.2 and untrained.max() < 0.2
+assert max(row.max().item() for row in no_copy) < 0.2 and untrained < 0.2
 assert one_back[:, :4].max(1).min() > 0.8 and one_back[:, 4:].max() < 0.5
-figure, panels = plt.subplots(1, 2, figsize=(12, 4.2))
-draw_heatmap(panels[0], induction, seeds, names, row_label="", column_label="layer.head")
-panels[0].set_title("induction score")
-draw_heatmap(panels[1], one_back, seeds, names, row_label="", column_label="layer.head")
-panels[1].set_title("weight on the word before, first round")
+figure, panels = plt.subplots(1, 2, figsize=(8.3, 3.3))
+for axes, table, title, begin in ((panels[0], induction, "induction score:\nall heads of the second layer", 4),
+                                  (panels[1], one_back, "weight on the word before:\nsome heads of the first", 0)):  # fmt: skip
+    draw_heatmap(axes, table, seeds, names, row_label="", column_label="")
+    axes.add_patch(plt.Rectangle((begin, 0), 4, 5, fill=False, edgecolor="#b35806", linewidth=2, clip_on=False))
+    axes.set_title(title, color="#b35806")
+    for text in axes.texts:
+        text.set_fontsize(7.5)
+panels[1].set_yticks([])
 figure.tight_layout()
 show(
     figure,
-    "Figure 2. Five models, eight heads each. Left: all four heads of layer 2 are induction heads, with "
-    "every seed, and none of layer 1. Right: in layer 1 some heads look one word back; how many, and "
-    "which, differs from seed to seed.",
-    "Two tables of five seeds by eight heads. Induction score: near 0.9 for heads 2.0 to 2.3, below 0.15 "
-    "for heads 1.0 to 1.3. Word before: mostly 0.8 to 1.0 in layer 1 with some heads lower, low in layer "
-    "2.",
+    "Figure 2. Five models, eight heads each. How many heads of the first layer look one word back, and which, "
+    "differs from seed to seed.",
+    "Two tables of five seeds by eight heads. Induction score: near 0.9 for L1H0 to L1H3, below 0.15 for L0H0 to "
+    "L0H3. Word before, in the first round: mostly 0.8 to 1.0 in the first layer with some heads lower, low in the "
+    "second.",
     "induction score\n\n" + text_table(induction, seeds, names, corner="seed \\ head")
     + "\n\nweight on the word before\n\n" + text_table(one_back, seeds, names, corner="seed \\ head"),
 )  # fmt: skip
@@ -697,17 +710,38 @@ why = "Training had four heads a layer to share out, and no reason to give the j
 reply("guess_heads", guess_heads, int((induction > 0.5).sum(1).min()), why)
 
 # %% [markdown]
-# The story of section 2 is found again, with every seed: layer 1 looks one back, layer 2 looks after the
-# copy. On texts without repetition the score falls to that of any row of weights, and an untrained model
+# The story of section 2 is found again, with every seed: the first layer looks one back, the second looks after
+# the copy. On texts without repetition the score falls to that of any row of weights, and an untrained model
 # has none: so it is no accident of the score.
 #
 # What a score does **not** say: that the head is needed, that it says anything when it looks, or that no
-# other head does the same. Here four do. For that we must intervene. But first, take the answer apart.
+# other head does the same. Here four do. For that we must intervene.
+#
+# All eight heads of seed 0, on one text of six words (here letters), twice. Point at a letter of the second round,
+# and walk through the heads.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they may differ in the last digits on another machine.
+short = repeated(1, 6, seed=2)[:, :12]
+letters = [chr(ord("a") + word) for word in short[0].tolist()]
+all_eight = maps_and_heads(models[0], short)[0][:, 0]  # (2, HEADS, 12, 12)
+attention_view(
+    letters,
+    all_eight,
+    first=(1, 0),
+    caption="Seed 0. In the second round each head of the second layer looks at the letter after the first copy.",
+    alt=f"L1H0: a lower triangular map of 12 letters. In the second round the largest weights lie 5 places back, "
+    f"{induction_score(all_eight[1, 0], 6):.2f} on average.",
+)
+assert induction_score(all_eight[1], 6).min() > 0.5
+
+# %% [markdown]
+# Now take the answer apart.
 #
 # ## 4. Taken apart: what each part adds to a logit
 #
-# The stream at a place is a sum: word vector, place vector, four heads of layer 1, four heads of layer 2
-# (each through its own piece of `W_o`, lesson 5), and the layers' biases. The logits are linear in the
+# The stream at a place is a sum: word vector, place vector, four heads of each layer (each through its own
+# piece of `W_o`, lesson 5), and the layers' biases. The logits are linear in the
 # normed stream. So each logit is a sum too, and every summand has an owner. This is **direct logit
 # attribution** (Elhage and others, 2021).
 #
@@ -880,8 +914,8 @@ checks_passed("logit_attribution")
 # Now the trained models. The question at each place of the second round: what does each part add to the
 # logit of the **right** word, more than to the words on average?
 #
-# **Predict, then run.** Without layer 1 the model is lost (lesson 5). What share of the right logit do its
-# four heads add together: about half, about a third, or less than a tenth?
+# **Predict, then run.** Without its first layer the model is lost (lesson 5). What share of the right logit do
+# that layer's four heads add together: about half, about a third, or less than a tenth?
 
 # %% tags=["demonstration", "guess"]
 guess_share = "a third"  # write "half", "a third" or "less than a tenth"
@@ -893,10 +927,10 @@ def stream_parts(model, ids):
     """The parts of the last stream by name: (12, batch, n, d_model)."""
     _, heads = maps_and_heads(model, ids)
     parts = {"word": model.words(ids), "place": model.places.weight[: ids.shape[-1]].expand(*ids.shape, -1)}
-    for number, (layer, said) in enumerate(zip(model.layers, heads, strict=True), start=1):
+    for number, (layer, said) in enumerate(zip(model.layers, heads, strict=True)):
         pieces = layer.W_o.weight.chunk(HEADS, dim=1)  # each head's own columns
         for head in range(HEADS):
-            parts[f"{number}.{head}"] = said[:, head] @ pieces[head].T
+            parts[f"L{number}H{head}"] = said[:, head] @ pieces[head].T
         parts[f"bias {number}"] = layer.W_o.bias.expand_as(parts["word"])
     return list(parts), torch.stack(list(parts.values())).detach()
 
@@ -917,25 +951,28 @@ columns = [*part_names, "rest"]
 print("the rows sum to the logits to 1e-4, five seeds:", max(errors) < 1e-4)
 assert max(errors) < 1e-4  # logits of about 10, in float32
 first, second = shares[:, 2:6].sum(1), shares[:, 7:11].sum(1)
-print("layer 1, four heads together:", *(f"{value:5.2f}" for value in first))
-print("layer 2, four heads together:", *(f"{value:5.2f}" for value in second))
+print("first layer, four heads together: ", *(f"{value:5.2f}" for value in first))
+print("second layer, four heads together:", *(f"{value:5.2f}" for value in second))
 assert (np.abs(first) < 0.1 * shares.sum(1)).all() and (second > 0.9 * shares.sum(1)).all()
 assert (shares[:, 7:11] > 0.08 * shares.sum(1, keepdims=True)).all()
-figure, axes = plt.subplots(figsize=(12, 3.6))
-draw_heatmap(axes, shares.round(2) + 0.0, seeds, columns, row_label="",
-             column_label="part of the stream", vmax=3.0, signed=True)  # fmt: skip
+figure, axes = plt.subplots(figsize=(8.3, 3.2))
+draw_heatmap(axes, shares.round(2) + 0.0, seeds, columns, row_label="", column_label="", vmax=3.0, signed=True)
+for begin, says in ((2, "first layer: 0"), (7, "second layer: all of it")):
+    axes.add_patch(plt.Rectangle((begin, 0), 4, 5, fill=False, edgecolor="black", linewidth=2, clip_on=False))
+    axes.text(begin + 2, -0.2, says, ha="center", va="bottom")
+for text in axes.texts[:-2]:
+    text.set_fontsize(8)
 figure.tight_layout()
 show(
     figure,
-    "Figure 3. What each part adds to the right word's logit, above the mean of all words. The four heads of "
-    "layer 2 share the answer, about 2 to 3 each. All else is near 0, the heads of layer 1 too. This is the "
-    "*direct* part only.",
-    "A table of five seeds by 13 parts: 2 to 3 for heads 2.0 to 2.3, within 0.1 of 0 for all others.",
+    "Figure 3. What each part adds to the right word's logit, above the mean of all words. This is the *direct* "
+    "part only.",
+    "A table of five seeds by 13 parts: 2 to 3 for L1H0 to L1H3, within 0.1 of 0 for all others.",
     text_table(shares.round(2), seeds, columns, corner="seed \\ part"),
 )
 
 # %% tags=["demonstration"]
-why = "Layer 1 writes for layer 2, not for the read-out."
+why = "The first layer writes for the second, not for the read-out."
 part = float(first.sum() / shares.sum())
 came_out = "less than a tenth" if part < 0.1 else "a third" if part < 0.42 else "half"
 reply("guess_share", guess_share, came_out, why)
@@ -943,10 +980,10 @@ reply("guess_share", guess_share, came_out, why)
 # %% [markdown]
 # ### Short answer 2: `answer_direct`
 #
-# Head 1.2 adds 0.02 to a right logit of 10. What follows?
+# L0H2 adds 0.02 to a right logit of 10. What follows?
 #
-# - a) The model does not need head 1.2.
-# - b) Head 1.2 looks at nothing in particular.
+# - a) The model does not need L0H2.
+# - b) L0H2 looks at nothing in particular.
 # - c) Hardly anything that it writes is read by the output directly; what others read of it is not in this number.
 # - d) The divisor of the norm has hidden its part.
 
@@ -959,10 +996,10 @@ answer_direct = "c"
 check_answer("answer_direct", answer_direct)
 
 # %% [markdown]
-# ## 5. Three ways to remove a head
+# ## 5. Three ways to ablate a head
 #
-# Attribution describes what happened. It does not say what would happen without a part. For that, remove
-# it. There are (at least) three ways, and they ask three questions:
+# Attribution describes what happened. It does not say what would happen without a part. For that, ablate
+# it. Lesson 5 did so by zero and by mean; here is a third way, and the question that each one asks:
 #
 # | way | the head says | question |
 # |---|---|---|
@@ -1255,8 +1292,8 @@ assert_equal(first == other, False, message, name="'the same with another seed'"
 # </details>
 
 # %% [markdown]
-# How often did the friend's control control nothing? Count it, for the scores of seed 0. (Layers count from
-# 0 in code: the model has layers 0 and 1. Look at which layer the friend names.)
+# How often did the friend's control control nothing? Count it, for the scores of seed 0. (The model has layers
+# 0 and 1. Look at which layer the friend names.)
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained scores: which head is the best differs from machine to machine.
@@ -1270,9 +1307,9 @@ print(f"share of the draws in which the control is the 'best' head itself: {itse
 assert best == (1, int(table[1].argmax())) and 0.05 < itself < 0.2
 
 # %% [markdown]
-# Now remove. For each of the five models: the head with the best induction score; a random other head (mean
-# of five draws); three of the four heads of layer 2, all but the best; all four; in layer 1 the two heads
-# that look one word back most, and as their control the other two of the same layer.
+# Now ablate. For each of the five models: the head with the best induction score; another of its layer (mean of
+# the three); a random other head of both layers (mean of five draws); all of the second layer but the best; all
+# four; in the first layer the two heads that look one word back most, and as their control the other two.
 #
 # **Predict, then run.** The best induction head is set to zero. How large is the share of right answers
 # then (0.04 is guessing)? And how large when all but the best one of its layer are set to zero?
@@ -1284,11 +1321,11 @@ guess_only_best = 0.5  # write a number from 0 to 1
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they may differ in the last digits on another machine.
-def accuracy(model, ids, removed, how):
-    """Right answers, while the heads `removed`, each (layer, head), are ablated by your function."""
+def accuracy(model, ids, ablated, how):
+    """Right answers, while the heads `ablated`, each (layer, head), are so by your function."""
 
     def without(number, said):
-        for layer, head in removed:
+        for layer, head in ablated:
             said = ablate_head(said, head, how) if layer == number else said
         return said
 
@@ -1297,18 +1334,19 @@ def accuracy(model, ids, removed, how):
 
 
 def groups_of(number):
-    """Which heads to remove from model `number`: name of the experiment to a list of head lists."""
+    """Which heads to ablate in model `number`: name of the experiment to a list of head lists."""
     draw = np.random.default_rng(number)
     pairs = [mended_control(induction[number].reshape(2, HEADS), draw) for _ in range(5)]
     best = pairs[0][0]
     by_one_back = np.argsort(-one_back[number][:HEADS]).tolist()
     return {
         "the best induction head": [[best]],
+        "another head of its layer": [[(1, head)] for head in range(HEADS) if (1, head) != best],
         "a random other head": [[control] for _, control in pairs],
-        "all of layer 2 but the best": [[(1, head) for head in range(HEADS) if (1, head) != best]],
-        "all four of layer 2": [[(1, head) for head in range(HEADS)]],
-        "layer 1: two best one-back heads": [[(0, head) for head in by_one_back[:2]]],
-        "layer 1: the other two": [[(0, head) for head in by_one_back[2:]]],
+        "all of L1 but the best": [[(1, head) for head in range(HEADS) if (1, head) != best]],
+        "all four of L1": [[(1, head) for head in range(HEADS)]],
+        "L0: two best one-back heads": [[(0, head) for head in by_one_back[:2]]],
+        "L0: the other two": [[(0, head) for head in by_one_back[2:]]],
     }
 
 
@@ -1333,33 +1371,37 @@ largest_mean = max(one.sqrt().max().item() for one in sizes)
 print(f"largest mean of a head, as a share of what it says of one text: {largest_mean:.2f}")
 assert largest_mean < 0.5
 assert by_name["the best induction head"].min() > 0.85
-assert (by_name["the best induction head"] > by_name["a random other head"] - 0.05).all()
-assert by_name["all four of layer 2"].max() < 0.2
-assert by_name["all of layer 2 but the best"][:2].min() > 0.7
-assert by_name["all of layer 2 but the best"][2].max() < 0.2
-gap = by_name["layer 1: the other two"] - by_name["layer 1: two best one-back heads"]
+for other in ("a random other head", "another head of its layer"):
+    assert (by_name["the best induction head"] > by_name[other] - 0.05).all()
+assert by_name["all four of L1"].max() < 0.2
+assert by_name["all of L1 but the best"][:2].min() > 0.7
+assert by_name["all of L1 but the best"][2].max() < 0.2
+gap = by_name["L0: the other two"] - by_name["L0: two best one-back heads"]
 assert gap[2].min() > 0.2 and gap[0].min() > 0
-pair = by_name["layer 1: two best one-back heads"][0]
+pair = by_name["L0: two best one-back heads"][0]
 assert pair.min() < 0.25 and pair.max() > 0.5  # the seeds differ
 assert np.abs(left[:, 0] - left[:, 1]).max() < 0.1
-figure, axes = plt.subplots(figsize=(10, 4.4))
-for column, (how, marker) in enumerate(zip(ways, "os^", strict=True)):
+figure, axes = plt.subplots(figsize=(8.2, 4.4))
+for column, (how, marker, colour) in enumerate(zip(ways, "os^", ("#08306b", "#4292c6", "#b35806"), strict=True)):
     for row in range(len(groups)):
-        height = np.full(len(models), row + 0.22 * (column - 1))
-        axes.plot(left[row, column], height, marker, color=f"C{column}", label=how if row == 0 else None)
+        height = row + 0.25 * (column - 1)
+        axes.plot(left[row, column], np.full(len(models), height), marker, color=colour, markersize=5)
+    axes.text(0.93, 0.25 * (column - 1), how, color=colour, ha="right", va="center")
 axes.axvline(1 / NUM_WORDS, color="grey", linestyle=":")
+axes.text(0.06, -0.2, "guessing", color="grey", va="center")
+arrow = {"arrowstyle": "->", "color": "black"}
+axes.annotate("the same heads: silent ...", (0.86, 2.88), (0.42, 2.7), va="center", arrowprops=arrow)
+axes.annotate("... or with another text's words", (0.1, 3.25), (0.25, 3.4), va="center", arrowprops=arrow)
 axes.set_yticks(range(len(groups)), groups)
 axes.invert_yaxis()
-axes.set_xlabel("share of right answers (dotted: guessing)")
-axes.legend(loc=(0.4, 0.7))
+axes.set_xlabel("share of right answers")
 figure.tight_layout()
 show(
     figure,
-    "Figure 4. One point a seed. The best induction head is no more needed than a random head. All but one of "
-    "its layer may be silent, but they may not say what belongs to another text. In layer 1 the found pair "
-    "matters more than its control, and how much differs from seed to seed.",
-    "Rows: six removals; symbols: zero, mean, resample; one point a seed. Best head: all near 1; random "
-    "head: 0.8 to 1. All but the best: zero and mean 0.8 to 1, resample 0.05. All four: near guessing. Two "
+    "Figure 4. What is left when heads are ablated, one point a seed. The best induction head is no more needed "
+    "than another one.",
+    "Rows: seven ablations; symbols: zero, mean, resample; one point a seed. Best head, another of its layer: near "
+    "1; random head: 0.8 to 1. All but the best: zero and mean 0.8 to 1, resample 0.05. All four: near guessing. Two "
     "best one-back heads: zero and mean spread from 0.1 to 0.7, resample 0.1 to 0.25; the other two 0.9 to 1.",
     text_table(left.mean(2), groups, ways, corner="mean of five seeds"),
 )
@@ -1367,15 +1409,16 @@ show(
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they may differ in the last digits on another machine.
 without_best = float(by_name["the best induction head"][0].mean())
-only_best = float(by_name["all of layer 2 but the best"][0].mean())
+only_best = float(by_name["all of L1 but the best"][0].mean())
 reply("guess_without_best", guess_without_best, without_best, "Three others do the same.", within=0.05)
 reply("guess_only_best", guess_only_best, only_best, "One of the four nearly suffices.", within=0.1)
 
 # %% [markdown]
 # Read it row by row.
 #
-# - **The best head by score is not needed**, with any seed, in any of the three ways. A random other head
-#   costs about as much or more. So the score found who does the work, and not who is needed for it.
+# - **The best head by score is not needed**, with any seed, in any of the three ways. Another head of its layer
+#   costs about as much; a random head of both layers costs as much or more, since it may be one that looks one word
+#   back. So the score found who does the work, and not who is needed for it.
 # - **But the four together are needed**: without them the model guesses.
 # - **One of them nearly suffices, or does not help at all: it depends on the way.** When the other three
 #   are silent, the remaining head gives nine in ten of the answers. When they speak of another text, it
@@ -1384,7 +1427,7 @@ reply("guess_only_best", guess_only_best, only_best, "One of the four nearly suf
 #   small beside what they say of one text (the last line of the output).
 # - **What did not replicate**: how much depends on the two best one-back heads. Set to zero, they leave less
 #   than a quarter with one seed and more than half with others. What holds with every seed is the order: the found
-#   pair counts more than the other pair of the same layer.
+#   pair counts more than the other pair of its layer.
 #
 # ### Short answer 3: `answer_resample`
 #
@@ -1407,7 +1450,7 @@ check_answer("answer_resample", answer_resample)
 # %% [markdown]
 # ## 6. Patching: where is it, and when?
 #
-# Removing says that something is needed. **Patching** says where it is (Vig and others, 2020; Meng and
+# Ablating says that something is needed. **Patching** says where it is (Vig and others, 2020; Meng and
 # others, 2022; the method is old in causal inference). Take two texts that differ in **one** word and have
 # different answers, a clean one and a corrupted one. Run the corrupted text, and put at one place, at the
 # output of one module, what the clean run had there. Does the clean answer come back? If so, what makes
@@ -1417,8 +1460,8 @@ check_answer("answer_resample", answer_resample)
 #
 # By hand, with the designed model and the text "the black cat is sleeping the": the answer "black" is
 # fetched at place 5 from place 1. Corrupt place 1 into "dog", and the model says "dog". What should be
-# patched back to get "black"? The word vector at place 1; or the output of layer 2 at place 5. Not the
-# output of layer 1 anywhere: layer 1 wrote at place 1 that *the* stood before, and this is as it was.
+# patched back to get "black"? The word vector at place 1; or the output of the second layer at place 5. Not the
+# output of the first anywhere: it wrote at place 1 that *the* stood before, and this is as it was.
 
 # %% [markdown]
 # ### Exercise 6: `patched_logits`
@@ -1644,7 +1687,7 @@ for fails in ("", "after", "before"):
 # - **the search**: word 5 of the first round becomes another word, so that the present word has no copy.
 #
 # **Predict, then run.** For each corruption: at which places, in which modules, does the clean answer
-# come back? Write for "the search" the place at which a patch of **layer 1** brings it back.
+# come back? Write for "the search" the place at which a patch of the **first layer** brings it back.
 
 # %% tags=["demonstration", "guess"]
 guess_place = 5  # write a place from 0 to 21
@@ -1653,7 +1696,7 @@ guess_place = 5  # write a place from 0 to 21
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they may differ in the last digits on another machine.
 def outputs_of(model, ids):
-    """What the word vectors, layer 1 and layer 2 give when the model reads ids: a list of three."""
+    """What the word vectors and both layers give when the model reads ids: a list of three."""
     _, heads = maps_and_heads(model, ids)
     return [model.words(ids), *(layer.W_o(combine_heads(said)) for layer, said in zip(model.layers, heads))]
 
@@ -1698,22 +1741,25 @@ assert all(np.abs(rows[rows <= 0.5]).max() < 0.25 for runs in returned.values() 
 most = {name: [set(zip(*np.nonzero(rows > 0.5))) for rows, _, _ in runs] for name, runs in returned.items()}
 assert all(one == {(0, 6), (2, ASKED)} for one in most["the answer"])
 assert all(one == {(0, 5), (1, 6), (2, ASKED)} for one in most["the search"])
-figure, panels = plt.subplots(2, 1, figsize=(11, 4.6))
-modules = ["words", "layer 1", "layer 2"]
+figure, panels = plt.subplots(2, 1, figsize=(8.3, 3.9))
+modules = ["words", "first layer", "second layer"]
 places = [str(place) for place in range(ASKED + 1)]
-for axes, name in zip(panels, returned, strict=True):
-    draw_heatmap(axes, returned[name][0][0], modules, places, row_label="", column_label="patched place")
+paths = {"the answer": [(6, 0), (ASKED, 2)], "the search": [(5, 0), (6, 1), (ASKED, 2)]}  # (place, module)
+for axes, (name, path) in zip(panels, paths.items(), strict=True):
+    draw_heatmap(axes, returned[name][0][0], modules, places, row_label="", column_label="")
     for number in axes.texts:
-        number.set_visible(float(number.get_text()) >= 0.1)
-    axes.set_title(f"corrupted: {name}")
+        number.set(visible=float(number.get_text()) >= 0.1, fontsize=7)
+    for (x, y), (to_x, to_y) in pairwise(path):
+        axes.annotate("", (to_x + 0.1, to_y + 0.4), (x + 0.9, y + 0.6), arrowprops={"arrowstyle": "->", "color": "#b35806"})
+    axes.set_title(f"corrupted: {name}", fontsize=10)
+panels[1].set_xlabel("patched place")
 figure.tight_layout()
 show(
     figure,
-    "Figure 5. Seed 0: how much of the clean answer a patch brings back. Above: the answer's word goes from "
-    "place 6 straight to layer 2 at place 21. Below: word 5 goes from place 5 through layer 1 at place 6 to "
-    "layer 2 at place 21. All other patches bring back nothing. The other four seeds agree.",
-    "Two tables of three modules by 22 places. Corrupted answer: 1.00 at words, place 6, and layer 2, place "
-    "21. Corrupted search: 1.00 at words, place 5; layer 1, place 6; layer 2, place 21. All else 0.",
+    "Figure 5. Seed 0: how much of the clean answer a patch brings back. The arrows are the only way there; the "
+    "other four seeds agree.",
+    "Two tables of three modules by 22 places. Corrupted answer: 1.00 at words, place 6, and second layer, place "
+    "21. Corrupted search: 1.00 at words, place 5; first layer, place 6; second layer, place 21. All else 0.",
     "\n\n".join(
         f"{name}\n\n{text_table(rows[0][0], modules, places, corner='module, place')}" for name, rows in returned.items()
     ),
@@ -1721,7 +1767,7 @@ show(
 
 # %% tags=["demonstration"]
 large = np.argwhere(returned["the search"][0][0][1] > 0.5).flatten().tolist()
-why = "There layer 1 writes 'before me stood word 5', and layer 2 finds the place by that."
+why = "There the first layer writes 'before me stood word 5', and the second finds the place by that."
 reply("guess_place", guess_place, large[0], why)
 
 # %% [markdown]
@@ -1735,10 +1781,10 @@ reply("guess_place", guess_place, large[0], why)
 #
 # ### Short answer 4: `answer_last`
 #
-# In figure 5 a patch of layer 2 at place 21 brings the whole answer back, with both corruptions. "So layer 2
-# at place 21 is where the work is done." What is wrong with this?
+# In figure 5 a patch of the second layer at place 21 brings the whole answer back, with both corruptions. "So the
+# second layer at place 21 is where the work is done." What is wrong with this?
 #
-# - a) Layer 2 at place 21 was never corrupted, so the patch does nothing.
+# - a) The second layer at place 21 was never corrupted, so the patch does nothing.
 # - b) After it comes only the read-out: whatever made the answer, and wherever, it has to pass there. A patch so late always brings all back.
 # - c) The probabilities should be logits.
 # - d) It is right: the patch brings back 1.00.
@@ -1754,18 +1800,18 @@ check_answer("answer_last", answer_last)
 # %% [markdown]
 # ## 7. Lesson 8's sorter, with its controls
 #
-# Lesson 8 hid digits from the second block of a model that sorts, and left a story open: "block 1 counts,
-# block 2 fetches". You now have the tools to ask. Take a text in which a digit stands
+# Lesson 8 hid digits from the second block of a model that sorts, and left a story open: "the first block counts,
+# the second fetches". You now have the tools to ask. Take a text in which a digit stands
 # **twice**. Exchange one copy for a digit that the text does not have: the answer loses a copy. Then patch the
-# output of **block 1**, which is all that block 2 gets to see:
+# output of the **first block**, which is all that the second gets to see:
 #
 # - at the exchanged **place itself**: "a 3 stands here" is brought back;
-# - at **all other places**: whatever block 1 told them about the count is brought back, and the place
+# - at **all other places**: whatever the first block told them about the count is brought back, and the place
 #   itself still holds the wrong digit.
 #
 # Controls: a digit that stands only **once**, where there are no copies to add up; and **one** other place.
 #
-# **Predict, then run.** If block 1 counts and block 2 fetches: what comes back by which patch, for the digit
+# **Predict, then run.** If the first block counts and the second fetches: what comes back by which patch, for the digit
 # that stands twice, and for the one that stands once? Write for the control, the digit that stands once:
 # what share of it do all other places bring back (the median of five seeds)?
 
@@ -1868,21 +1914,19 @@ assert np.sort(back[1, :, 0] - back[1, :, 1])[1] > 0
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they differ a little from machine to machine.
-figure, panels = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True)
+figure, panels = plt.subplots(1, 2, figsize=(8.2, 3.6), sharey=True)
 for axes, rows, times in zip(panels, back, ("twice", "once"), strict=True):
-    for seed, row in enumerate(rows):
-        axes.plot(range(3), row, "o-", label=f"seed {seed}")
+    axes.plot(range(3), rows.T, "o-", color="#2166ac", linewidth=1, markersize=4, alpha=0.7)
     axes.set_xticks(range(3), ["place\nitself", "all other\nplaces", "one other\nplace"])
-    axes.set_title(f"the digit stands {times}")
-    axes.set_ylim(-0.05, 1.05)
-panels[0].set_ylabel("share of the lost copy that comes back")
-panels[1].legend()
+    axes.set(title=f"the digit stands {times}", xlim=(-0.3, 2.3), ylim=(-0.05, 1.05))
+for axes, says in zip(panels, ("the others hold\nhalf or more of it", "the place itself holds most,\nwith four of five seeds")):
+    axes.text(0.6, 0.95, says, color="#b35806", va="top")
+panels[0].set_ylabel("share of the lost copy\nthat comes back")
 figure.tight_layout()
 show(
     figure,
-    "Figure 6. Left: of a second copy, the other places bring back about half or more. Right, the control: of "
-    "an only copy the place itself brings back most, with four seeds of five or more; the others bring back "
-    "less of it than of a second copy, but not nothing. One other place brings back next to nothing.",
+    "Figure 6. One line a seed. Right, the control: of an only copy the other places bring back less than of a second "
+    "one, but not nothing.",
     "Two panels with a line for each of five seeds. Twice: place itself 0.3 to 0.5, all others 0.55 to 0.7, one "
     "other near 0. Once: place itself 0.4 to 0.8, all others 0.15 to 0.6, one other near 0.",
     "twice\n\n" + text_table(back[0], seeds, patches, corner="seed \\ patched")
@@ -1895,19 +1939,19 @@ why = "The places tell each other more than counts."
 reply("guess_only_copy", guess_only_copy, float(np.median(back[1, :, 1])), why, within=0.1)
 
 # %% [markdown]
-# What is shown, with five seeds out of five: after block 1 the **other** places carry more of a second
-# copy than of an only copy. So block 1 tells all places something about counts. What is not: "block 1 counts
-# and block 2 fetches". The others bring back a part of an only copy too, and how much differs from seed to
+# What is shown, with five seeds out of five: after the first block the **other** places carry more of a second
+# copy than of an only copy. So it tells all places something about counts. What is not: "the first block counts,
+# the second fetches". The others bring back a part of an only copy too, and how much differs from seed to
 # seed. Without the control on the right, the left panel would have passed for a proof. And the other places
 # carry it **together**: a single one brings back next to nothing.
 #
 # ### Can one place tell the count?
 #
 # But is an only copy really a case without counting? "None or one" is a count as well. A **linear probe**
-# asks whether a place holds it: take the output of block 1 at place 0, where no 3 stands, and fit one
+# asks whether a place holds it: take the output of the first block at place 0, where no 3 stands, and fit one
 # weighted sum of its 64 numbers that tells whether a 3 stands **anywhere else**, on texts with none or one;
 # and likewise one or two. Half of the texts are for the fit, half for the score, and guessing gets 0.5.
-# Controls: the same probe before block 1, and on the same model **before any training**.
+# Controls: the same probe before that block, and on the same model **before any training**.
 
 
 # %% tags=["demonstration"]
@@ -1932,7 +1976,7 @@ def probed(vectors, low, digit=3):
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they differ a little from machine to machine.
 rows = {
-    "before block 1": [probed(lambda t, one=one: one.positions(one.symbols(t)), 0) for one in sorters],
+    "before the block": [probed(lambda t, one=one: one.positions(one.symbols(t)), 0) for one in sorters],
     "none or one": [probed(one.block_1, 0) for one in sorters],
     "one or two": [probed(one.block_1, 1) for one in sorters],
     "none or one, untrained": [probed(Sorter(seed).block_1, 0) for seed in SEEDS],
@@ -1940,13 +1984,13 @@ rows = {
 }
 for name, shares in rows.items():
     print(f"{name:24s}", *(f"{share:.2f}" for share in shares))
-assert max(rows["before block 1"]) < 0.6
+assert max(rows["before the block"]) < 0.6
 assert min(rows["none or one"]) > 0.9 and min(rows["one or two"]) > 0.8
 assert min(rows["none or one, untrained"]) > 0.9 and min(rows["one or two, untrained"]) > 0.8
 
 # %% [markdown]
-# So an only digit is counted, too, as far as a probe can say: one other place tells in nineteen cases of
-# twenty and more whether a 3 stands somewhere. "There is nothing to count" was wrong.
+# So an only digit is counted, too, as far as a probe can say: one other place tells in more than nine cases of
+# ten whether a 3 stands somewhere. "There is nothing to count" was wrong.
 #
 # And the last two rows take half of that back. A model that has learnt **nothing** holds it just as well:
 # an average over the text, of any random vectors, can be read by a straight line. The probe says what
@@ -1955,13 +1999,11 @@ assert min(rows["none or one, untrained"]) > 0.9 and min(rows["one or two, untra
 #
 # ## 8. Attention is not explanation. Is it?
 #
-# Jain and Wallace (2019) called a paper *Attention is not Explanation*: for many texts they found quite
-# different attention weights with the same prediction. Wiegreffe and Pinter (2019) answered with *Attention
-# is not not Explanation*: weights invented for one text are no model; and one should ask whether the
-# weights are needed at all, for instance against **uniform** ones. Both papers were about recurrent classifiers.
-# We run one experiment for each side, on our five models.
+# Lesson 9 told of two papers of 2019. Jain and Wallace: quite different weights can give the same prediction.
+# Wiegreffe and Pinter: weights that are made up for one text are no model; ask whether a model needs weights of its
+# own at all, for instance against **uniform** ones. Here is an experiment for each side, on our five models.
 #
-# We replace the weights of **layer 2**, at the places of the third round of a text of 10 words, and leave
+# We replace the weights of the **second layer**, at the places of the third round of a text of 10 words, and leave
 # everything else as it is. There the model can look at two earlier copies:
 #
 # - all weight on the word after the **first** copy, or all on that after the **second** (for one side);
@@ -1975,8 +2017,8 @@ guess_same = {"later"}  # write a set of "first", "second", "later", "uniform"
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they may differ in the last digits on another machine.
-def in_layer_2(change):
-    """For step_by_step: layer 2 attends with change(weights) in place of its weights."""
+def in_second_layer(change):
+    """For step_by_step: the second layer attends with change(weights) in place of its weights."""
     return lambda number, weights: change(weights) if number == 1 else weights
 
 
@@ -2004,10 +2046,10 @@ changes = {"first": looking_back(19), "second": looking_back(9), "later": lookin
 share, moved_map, moved_answer = (np.zeros((len(models), len(changes))) for _ in range(3))
 for row, model in enumerate(models):
     with torch.no_grad():
-        weights = maps_and_heads(model, three_rounds)[0][1]  # layer 2: (batch, HEADS, n, n)
+        weights = maps_and_heads(model, three_rounds)[0][1]  # second layer: (batch, HEADS, n, n)
         before = model(three_rounds)[:, THIRD].softmax(-1)
         for column, change in enumerate(changes.values()):
-            after = step_by_step(model, three_rounds, in_layer_2(change))[0][:, THIRD].softmax(-1)
+            after = step_by_step(model, three_rounds, in_second_layer(change))[0][:, THIRD].softmax(-1)
             share[row, column] = (after.argmax(-1) == answers).float().mean()
             moved_answer[row, column] = (after - before).abs().sum(-1).mean() / 2
             moved_map[row, column] = (change(weights) - weights)[:, :, THIRD].abs().sum(-1).mean() / 2
@@ -2039,7 +2081,7 @@ reply("guess_same", guess_same, same, why)
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they may differ in the last digits on another machine.
 def with_uniform(model, ids):
-    return step_by_step(model, ids, in_layer_2(uniform))[0]
+    return step_by_step(model, ids, in_second_layer(uniform))[0]
 
 
 learned = {}
@@ -2047,12 +2089,12 @@ for name, run in (("uniform", with_uniform), ("its own", TwoLayers.forward)):  #
     trained = [train(seed, run, steps=200) for seed in (0, 1)]
     with torch.no_grad():
         learned[name] = [share_right(run(one, tests), tests) for one in trained]
-    print(f"trained with {name} weights in layer 2, two seeds:", *(f"{one:.2f}" for one in learned[name]))
+    print(f"trained with {name} weights in the second layer, two seeds:", *(f"{one:.2f}" for one in learned[name]))
 assert max(learned["uniform"]) < 0.6 and min(learned["its own"]) > 0.8
 
 # %% [markdown]
-# With uniform weights in layer 2, in training too, the model does not learn the task, while layer 1 attends
-# as it likes; with its own weights the same 200 steps suffice. (Two seeds. With 400 steps and uniform
+# With uniform weights in the second layer, in training too, the model does not learn the task, while the first
+# attends as it likes; with its own weights the same 200 steps suffice. (Two seeds. With 400 steps and uniform
 # weights, outside this notebook: 0.20 and 0.21.) So here the weights matter. Both sides are right, about
 # different sentences:
 #
@@ -2073,38 +2115,38 @@ assert max(learned["uniform"]) < 0.6 and min(learned["its own"]) > 0.8
 # |---|---|---|
 # | "The induction head" | Here four did it at once, with every seed. | section 3 |
 # | "A high score means the head is needed." | The best one was needed no more than a random head. | section 5 |
-# | "Small attribution, small importance." | Layer 1 adds nearly 0 to the logit, and the search goes through it. | sections 4, 6 |
+# | "Small attribution, small importance." | The first layer adds nearly 0 to the logit, and the search goes through it. | sections 4, 6 |
 # | "Zero, mean, resample: details." | 0.7 and more against 0.05 for the same heads. | section 5 |
 # | "Patching shows where the work is done." | It shows where the difference between two texts passes. | section 6 |
-# | "The sorter counts in block 1 and fetches in block 2." | Counts pass more through the other places; so does some of the rest. | section 7 |
+# | "The sorter counts in its first block and fetches in its second." | Counts pass more through the other places; so does some of the rest. | section 7 |
 # | "Attention is (not) explanation." | Depends on the sentence that it is to explain. | section 8 |
 #
 # ### Written answer: `written_circuit`
 #
-# A friend trains a model that adds numbers, and writes: "Head 3 of layer 2 has the highest carry score.
+# A friend trains a model that adds numbers, and writes: "L1H3 has the highest carry score.
 # Setting it to zero costs 1 % of the accuracy. So carrying is not done by attention." In 5 to 8 sentences
 # (4 points):
 #
 # 1. Why does the second sentence not give the third? Name what the friend has not ruled out.
-# 2. Which two further removals would you make, and which control belongs to each?
+# 2. Which two further ablations would you make, and which control belongs to each?
 # 3. Describe one patching experiment: the two texts, what is patched, and what you would expect if carrying
-#    *is* done by heads of layer 2.
+#    *is* done by heads of the second layer.
 
 # %% [markdown] written="circuit" points=4
 # ### BEGIN SOLUTION
-# Other heads may do the same work, as the four induction heads did: then removing one costs nothing, though
-# all together are needed. Zero also leaves the head silent; the rest may do without it. I would remove all
+# Other heads may do the same work, as the four induction heads did: then ablating one costs nothing, though
+# all together are needed. Zero also leaves the head silent; the rest may do without it. I would ablate all
 # heads with a high carry score at once, and as a control as many random other heads of the same layer;
 # and I would resample the head, so that it carries a wrong message, beside a random head that is resampled.
 # Both over several seeds. For patching I take two sums that differ in one digit, so that one has a carry
 # and the other has not, for instance 27 + 15 and 27 + 12, and ask at the place of the tens. I run the
-# second and put the output of layer 2 from the first at the place of the tens. If heads of layer 2 bring
+# second and put the output of the second layer from the first at the place of the tens. If its heads bring
 # the carry, the answer with the carry comes back, and patches at other places and of layers that come
 # before the digit is read bring back nothing. Since a late layer brings everything back in any case, I would
 # also patch single heads, or the layer before.
 #
-# **Marking scheme** (4 points). 1 point: other heads can stand in (or: one seed, one way of removal).
-# 1 point: two removals, among them a joint one or another way than zero. 1 point: a fitting control for them
+# **Marking scheme** (4 points). 1 point: other heads can stand in (or: one seed, one way of ablation).
+# 1 point: two ablations, among them a joint one or another way than zero. 1 point: a fitting control for them
 # (random heads, as many). 1 point: a pair of texts that differ in the carry alone, what is patched where, and
 # what would come back.
 # ### END SOLUTION
@@ -2113,11 +2155,11 @@ assert max(learned["uniform"]) < 0.6 and min(learned["its own"]) > 0.8
 # <details><summary>When yours is written: a good answer and a plausible bad one, each on one point only</summary>
 #
 # > I would zero all heads whose carry score is above 0.5 together, and compare with as many random heads of
-# > layer 2, drawn ten times.
+# > the second layer, drawn ten times.
 #
-# Good: it removes what may stand in for the head, and its control is of the same size and layer.
+# Good: it ablates what may stand in for the head, and its control is of the same size and layer.
 #
-# > I would look at the maps of all heads of layer 2 and see whether another one also looks at the digit to
+# > I would look at the maps of all heads of the second layer and see whether another one also looks at the digit to
 # > the right.
 #
 # Plausible, and bad: a map says where a head looks, not what the model needs; and without a control many
@@ -2158,7 +2200,7 @@ assert max(learned["uniform"]) < 0.6 and min(learned["its own"]) > 0.8
 #
 # </details>
 #
-# <details><summary>4. A head's mean over many texts is near zero. Which two ways of removal agree?</summary>
+# <details><summary>4. A head's mean over many texts is near zero. Which two ways of ablation agree?</summary>
 #
 # Zero and mean. Resample still says what belongs to another text.
 #
@@ -2173,8 +2215,8 @@ assert max(learned["uniform"]) < 0.6 and min(learned["its own"]) > 0.8
 # ## Questions to ask yourself about a claim on a mechanism
 #
 # - What would the result be for a random part of the same kind and size?
-# - Which of the three removals was it, and do the others agree?
-# - Could another part stand in? Were they removed together?
+# - Which of the three ablations was it, and do the others agree?
+# - Could another part stand in? Were they ablated together?
 # - Is the effect direct, or through another part?
 # - In how many seeds, and what differed between them?
 #

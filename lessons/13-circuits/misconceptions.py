@@ -4,27 +4,27 @@ from autograder.course.implementations import choice, exercise, wrong
 
 # Tests see what the designed model says, and several mistakes make it say the same.
 SAME_WORD_AGAIN = (
-    "Where your model says the present word again, it is for a reason such as these: layer 1 looks at its own "
-    "place, layer 2 searches among the words in place of 'the word before me', or it fetches from the right "
+    "Where your model says the present word again, it is for a reason such as these: the first layer looks at its own "
+    "place, the second searches among the words in place of 'the word before me', or it fetches from the right "
     "place the word that stood BEFORE it. Search for the place before which your word stood, and fetch the "
     "word that stands there."
 )
 WORD_BEFORE = (
-    "Your model says the word that stood before the present one, as it does when layer 1 writes into features "
+    "Your model says the word that stood before the present one, as it does when the first layer writes into features "
     "that are not free (the token, or the last ones, which are read as logits), or when query and key of "
-    "layer 2 are exchanged. Ask 'before whom did my word stand?', and write the answer last."
+    "the second layer are exchanged. Ask 'before whom did my word stand?', and write the answer last."
 )
 NO_LOGITS = (
-    "No logit is the single largest, as when nothing arrives in the last features. Does layer 2 write its "
+    "No logit is the single largest, as when nothing arrives in the last features. Does the second layer write its "
     "value into the LAST vocab features? And the model computes x W with rows x: W[i, j] carries feature i to feature j."
 )
 
 with exercise("design_induction"):
     wrong(
         "design_place_0_claims_itself",
-        {'weights["W_k2"][place[0], word] = -1.0': ""},
+        {'tensors["W_k2"][place[0], word] = -1.0': ""},
         "When the first word of the text comes back, no logit is the single largest. Place 0 can attend only "
-        "to itself: if layer 1 writes there that its own word stood before it, layer 2 finds two places, 1 "
+        "to itself: if the first layer writes there that its own word stood before it, the second finds two places, 1 "
         "and 0, and cannot decide. Make the key of place 0 worse.",
     )
     wrong(
@@ -36,19 +36,19 @@ with exercise("design_induction"):
     )
     wrong(
         "design_looks_two_back",
-        {'weights["W_q1"][place[1:], place[:-1]] = sharp': 'weights["W_q1"][place[2:], place[:-2]] = sharp'},
-        "Your model says what it says when layer 1 looks two places back. The word that follows has the "
+        {'tensors["W_q1"][place[1:], place[:-1]] = sharp': 'tensors["W_q1"][place[2:], place[:-2]] = sharp'},
+        "Your model says what it says when the first layer looks two places back. The word that follows has the "
         "searched word directly before it.",
     )
     wrong(
         "design_looks_ahead",
-        {'weights["W_q1"][place[1:], place[:-1]] = sharp': 'weights["W_q1"][place[:-1], place[1:]] = sharp'},
-        "Layer 1 seems to fetch an even mixture of all words so far: no score stands out. It does so, for one, "
+        {'tensors["W_q1"][place[1:], place[:-1]] = sharp': 'tensors["W_q1"][place[:-1], place[1:]] = sharp'},
+        "The first layer seems to fetch an even mixture of all words so far: no score stands out. It does so, for one, "
         "where query and key are exchanged: place t then asks for place t + 1, which the mask hides.",
     )
     wrong(
         "design_finds_the_copy",
-        {'weights["W_k2"][before, word] = 1.0': 'weights["W_k2"][word, word] = 1.0'},
+        {'tensors["W_k2"][before, word] = 1.0': 'tensors["W_k2"][word, word] = 1.0'},
         SAME_WORD_AGAIN,
     )
     wrong(
@@ -58,13 +58,13 @@ with exercise("design_induction"):
     )
     wrong(
         "design_no_answer",
-        {'weights["W_v2"][word, logit] = 1.0': 'weights["W_v2"][word, word] = 1.0'},
+        {'tensors["W_v2"][word, logit] = 1.0': 'tensors["W_v2"][word, word] = 1.0'},
         NO_LOGITS,
     )
     wrong(
         "design_second_layer_by_place",
-        {'weights["W_q2"][word, word] = sharp': 'weights["W_q2"][place[4:], place[:-4]] = sharp', 'weights["W_k2"][before, word] = 1.0': 'weights["W_k2"][place, place] = 1.0'},
-        "It comes out as if layer 2 looked a fixed number of places back. That serves one length of the piece; "
+        {'tensors["W_q2"][word, word] = sharp': 'tensors["W_q2"][place[4:], place[:-4]] = sharp', 'tensors["W_k2"][before, word] = 1.0': 'tensors["W_k2"][place, place] = 1.0'},
+        "It comes out as if the second layer looked a fixed number of places back. That serves one length of the piece; "
         "the words should decide where it looks.",
     )
     wrong(
@@ -684,8 +684,8 @@ choice(
 choice(
     "answer_direct",
     "a",
-    reason="The number is what it adds to the logit directly. Layer 2 reads what layer 1 writes, and that is "
-    "not in it: without layer 1 the model guesses.",
+    reason="The number is what it adds to the logit directly. The second layer reads what the first writes, and that is "
+    "not in it: without the first layer the model guesses.",
 )
 choice(
     "answer_direct",
@@ -734,7 +734,7 @@ choice(
 choice(
     "answer_last",
     "a",
-    reason="It was: in the corrupted run layer 2 at place 21 gives another output, because it fetched something "
+    reason="It was: in the corrupted run the second layer at place 21 gives another output, because it fetched something "
     "else. That is what the patch replaces.",
 )
 choice(
