@@ -378,7 +378,7 @@ with exercise("linear_attention"):
     wrong(
         "linear_past_only",
         {
-            ".cumsum(dim=-3)": ".cumsum(dim=-3) - k[..., :, None] * V[..., None, :]",
+            ".cumsum(dim=-3)": ".cumsum(dim=-3) - V[..., :, None] * k[..., None, :]",
             "k.cumsum(dim=-2)": "k.cumsum(dim=-2) - k",
         },
         "A word does not see itself, and the first word sees nothing: 0 / 0. The sums include the word's own "
@@ -418,9 +418,9 @@ with exercise("linear_attention"):
             q, k = F.elu(Q) + 1, F.elu(K) + 1
             S, z, outputs = 0.0, 0.0, []
             for t in range(K.shape[-2]):
-                S = 0.9 * S + k[..., t, :, None] * V[..., t, None, :]
+                S = 0.9 * S + V[..., t, :, None] * k[..., t, None, :]
                 z = 0.9 * z + k[..., t, :]
-                read = (q[..., t, :, None] * S).sum(dim=-2)
+                read = (S * q[..., t, None, :]).sum(dim=-1)
                 outputs.append(read / (q[..., t, :] * z).sum(dim=-1, keepdim=True))
             return torch.stack(outputs, dim=-2)
         """,
@@ -487,12 +487,12 @@ with exercise("LinearAttentionState"):
                     self.S = self.z = None
                 def step(self, q, k, v):
                     q, k = F.elu(q) + 1, F.elu(k) + 1
-                    new = k[..., :, None] * v[..., None, :]
+                    new = v[..., :, None] * k[..., None, :]
                     if self.S is None:
                         self.S, self.z = new, k
                         return v * torch.ones_like(v)
                     self.S, self.z = self.S + new, self.z + k
-                    read = (q[..., :, None] * self.S).sum(dim=-2)
+                    read = (self.S * q[..., None, :]).sum(dim=-1)
                     return read / (q * self.z).sum(dim=-1, keepdim=True)
         """,
         "The output of your first step has the shape of v, as when v is returned as it is. It should have "
@@ -516,9 +516,9 @@ with exercise("LinearAttentionState"):
                 sums = {"S": 0.0, "z": 0.0}
                 def step(self, q, k, v):
                     q, k = F.elu(q) + 1, F.elu(k) + 1
-                    self.sums["S"] = self.sums["S"] + k[..., :, None] * v[..., None, :]
+                    self.sums["S"] = self.sums["S"] + v[..., :, None] * k[..., None, :]
                     self.sums["z"] = self.sums["z"] + k
-                    read = (q[..., :, None] * self.sums["S"]).sum(dim=-2)
+                    read = (self.sums["S"] * q[..., None, :]).sum(dim=-1)
                     return read / (q * self.sums["z"]).sum(dim=-1, keepdim=True)
         """,
         "All states share one pair of sums, as they do where it stands on the class, or outside of it: the "
@@ -534,9 +534,9 @@ with exercise("LinearAttentionState"):
                     self.S = self.z = 0.0
                 def step(self, q, k, v):
                     q, k = F.elu(q) + 1, F.elu(k) + 1
-                    read = (q[..., :, None] * (self.S + torch.zeros_like(k[..., :, None] * v[..., None, :]))).sum(dim=-2)
+                    read = ((self.S + torch.zeros_like(v[..., :, None] * k[..., None, :])) * q[..., None, :]).sum(dim=-1)
                     out = read / (q * (self.z + torch.zeros_like(k))).sum(dim=-1, keepdim=True)
-                    self.S = self.S + k[..., :, None] * v[..., None, :]
+                    self.S = self.S + v[..., :, None] * k[..., None, :]
                     self.z = self.z + k
                     return out
         """,
@@ -553,7 +553,7 @@ with exercise("LinearAttentionState"):
 
     wrong(
         "state_not_kept",
-        {"self.S = self.S + k[..., :, None]": "self.S = k[..., :, None]", "self.z = self.z + k": "self.z = k"},
+        {"self.S = self.S + v[..., :, None]": "self.S = v[..., :, None]", "self.z = self.z + k": "self.z = k"},
         "Your output is v at each step, as when each step begins anew and only its own word is in the state.",
     )
 
@@ -565,7 +565,7 @@ with exercise("LinearAttentionState"):
 
     wrong(
         "state_values_not_kept",
-        {"self.S = self.S + k[..., :, None]": "self.S = k[..., :, None]"},
+        {"self.S = self.S + v[..., :, None]": "self.S = v[..., :, None]"},
         "The divisor's sum is kept, the values' is not.",
     )
 
@@ -643,14 +643,14 @@ with exercise("LinearAttentionState"):
 
     wrong(
         "state_fading",
-        {"self.S = self.S + k[..., :, None]": "self.S = 0.9 * self.S + k[..., :, None]", "self.z = self.z + k": "self.z = 0.9 * self.z + k"},
+        {"self.S = self.S + v[..., :, None]": "self.S = 0.9 * self.S + v[..., :, None]", "self.z = self.z + k": "self.z = 0.9 * self.z + k"},
         "Your state fades with each word. In this exercise nothing fades.",
         seen="retention, gated linear attention",
     )
 
     wrong(
         "state_detached",
-        {"self.S = self.S + k[..., :, None]": "self.S = (self.S.detach() if isinstance(self.S, torch.Tensor) else self.S) + k[..., :, None]"},
+        {"self.S = self.S + v[..., :, None]": "self.S = (self.S.detach() if isinstance(self.S, torch.Tensor) else self.S) + v[..., :, None]"},
         "The state is detached between steps: no gradient reaches an earlier word's value.",
         seen="truncated backpropagation through time",
     )
@@ -664,8 +664,8 @@ with exercise("LinearAttentionState"):
 
     wrong(
         "state_in_place",
-        {"self.S = self.S + k[..., :, None] * v[..., None, :]":
-            "self.S = self.S if isinstance(self.S, torch.Tensor) else torch.zeros_like(k[..., :, None] * v[..., None, :])\nself.S += k[..., :, None] * v[..., None, :]"},
+        {"self.S = self.S + v[..., :, None] * k[..., None, :]":
+            "self.S = self.S if isinstance(self.S, torch.Tensor) else torch.zeros_like(v[..., :, None] * k[..., None, :])\nself.S += v[..., :, None] * k[..., None, :]"},
         "Something that the gradients of earlier steps need as it was, such as the state, is changed in place: "
         "make a new tensor.",
     )
@@ -680,7 +680,7 @@ with exercise("LinearAttentionState"):
 
     wrong(
         "state_one_text_only",
-        {"k[..., :, None] * v[..., None, :]": "torch.outer(k, v)"},
+        {"v[..., :, None] * k[..., None, :]": "torch.outer(v, k)"},
         "Your step takes one text alone; torch.outer, for one, knows no leading axes.",
         edge=True,
     )
