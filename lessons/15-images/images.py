@@ -325,15 +325,15 @@ shown = pictures[3]  # a three
 by_reshape = shown.reshape(16, 4)
 same = int((patches(shown, 2) == by_reshape).all(-1).sum())
 print(len(pictures), "pictures, the first ten are", *labels[:10].tolist())
-figure, panels = plt.subplots(1, 3, figsize=(10.5, 3.6))
+figure, panels = plt.subplots(1, 3, figsize=(8.3, 3.1))
 panels[0].imshow(shown, cmap="Greys", vmin=-1, vmax=1)
 panels[0].set_title(f"the picture, a {labels[3].item()}")
 panels[0].set_xticks(np.arange(-0.5, 8, 2), labels=[])
 panels[0].set_yticks(np.arange(-0.5, 8, 2), labels=[])
 panels[0].grid(color="#2166ac", linewidth=1.5)
 for axes, cut, title in (
-    (panels[1], patches(shown, 2), "its patches"),
-    (panels[2], by_reshape, "cut by reshape alone"),
+    (panels[1], patches(shown, 2), "your patches: squares"),
+    (panels[2], by_reshape, "reshape alone: half rows"),
 ):
     apart = np.full((11, 11), -1.3)  # 16 tiles of 2 by 2, a line between them
     for number, tile in enumerate(cut):
@@ -347,9 +347,8 @@ for axes, cut, title in (
 figure.tight_layout()
 show(
     figure,
-    "Figure 1. Left: a three, and the lines along which it is cut. Middle: the sixteen patches that your "
-    "function gives, each drawn as a square in its place. Right: the pieces that reshape alone gives, "
-    "drawn in the same way: each is half of one row of pixels.",
+    "Figure 1. A three with the lines along which it is cut; sixteen pieces of your function, and of reshape alone, each "
+    "drawn as a square in its place.",
     "Three panels. Left, an 8 by 8 picture of the digit 3 with a grid of four by four. Middle, the same "
     "digit in sixteen tiles, still readable as a 3. Right, sixteen tiles in which no digit can be "
     "recognised.",
@@ -990,7 +989,8 @@ checks_passed("attention_rollout")
 # by the ink of each pixel before adding up.
 #
 # **Hiding** (Zeiler and Fergus, 2014) replaces one patch, runs the model again, and notes how far the
-# logit falls. It needs a decision: replaced **by what**? By paper? By the same place of another picture?
+# logit falls. It needs a decision: replaced **with what**? With a blank? With the same place of
+# another picture?
 #
 # Two controls know nothing of the model: the **ink** of each patch, and a **random** order. Here are
 # four of the seven for two digits.
@@ -1031,7 +1031,7 @@ def by_hiding(model, images, said, replacement):
 
 
 some = pictures[held_out[:100]]
-paper = torch.full((100, 16, 4), -1.0)
+blank = torch.full((100, 16, 4), -1.0)
 draw = np.random.default_rng(7)
 others = [patches(pictures[draw.choice(train_set, size=100)], 2) for _ in range(6)]
 average = patches(pictures[train_set].mean(0), 2).expand(100, 16, 4)
@@ -1051,8 +1051,8 @@ def scores_of(model, seed):
         "rollout": attention_rollout(maps)[:, 0, 1:],  # the class token's row, without itself
         "gradient": slope.norm(dim=-1),
         "gradient x ink": (slope * ink).sum(-1),
-        "hiding by paper": by_hiding(model, some, said, paper),
-        "hiding by others": sum(by_hiding(model, some, said, other) for other in others[:5]) / 5,
+        "hiding with blank": by_hiding(model, some, said, blank),
+        "hiding with others": sum(by_hiding(model, some, said, other) for other in others[:5]) / 5,
         "ink": ink.sum(-1),
         "random": random,
     }
@@ -1060,18 +1060,18 @@ def scores_of(model, seed):
 
 measured = [scores_of(model, seed) for seed, model in enumerate(models)]
 said, scores = measured[0]
-chosen = ["rollout", "gradient", "hiding by paper", "hiding by others"]
-figure, panels = plt.subplots(2, 5, figsize=(12, 5.2))
+chosen = ["rollout", "gradient", "hiding with blank", "hiding with others"]
+figure, panels = plt.subplots(2, 5, figsize=(8.3, 3.7))
 columns = []
 two = [next(i for i in range(100) if labels[held_out[i]] == digit) for digit in (3, 6)]
 for line, number in zip(panels, two):
     line[0].imshow(some[number], cmap="Greys", vmin=-1, vmax=1)
-    line[0].set_title(f"the model says {said[number].item()}")
+    line[0].set_title(f"it says {said[number].item()}", fontsize=10)
     for axes, name in zip(line[1:], chosen):
         values = scores[name][number].detach().clamp(min=0)
         columns.append((f"{said[number].item()}: {name}", values / values.max()))
         axes.imshow((values / values.max()).reshape(4, 4), cmap="Blues", vmin=0, vmax=1)
-        axes.set_title(name)
+        axes.set_title(name, fontsize=10)
 for axes in panels.flat:
     axes.set_xticks([])
     axes.set_yticks([])
@@ -1081,7 +1081,7 @@ show(
     "Figure 2. Two pictures, and four answers to 'which patches counted?', each divided by its largest "
     "number. They do not agree, and no picture can say which of them is right.",
     "Two rows of five panels: a digit, then four grids of four by four in blue: rollout, gradient, hiding "
-    "by paper, hiding by other pictures. The dark cells differ from grid to grid.",
+    "with blank, hiding with other pictures. The dark cells differ from grid to grid.",
     text_table(torch.stack([values for _, values in columns]), [name for name, _ in columns],
                [str(number) for number in range(16)], corner="measure \\ patch"),
 )  # fmt: skip
@@ -1092,11 +1092,11 @@ show(
 # A ranking of patches is good if the patches on top are those that the model needs. So **delete** the
 # four on top, of sixteen, and count how often the model still gives the answer it gave before (Samek
 # and others, 2017, judge in this way). The fewer, the better the ranking. But deleting is replacing,
-# too: by paper, by the same places of another picture (none of those that were used for hiding), or by the
+# too: with a blank, with the same places of another picture (none of those that were used for hiding), or with the
 # mean of all training pictures. So there are three judges.
 #
-# **Predict, then run.** Which measure wins when the four patches are replaced by paper? Write one of the
-# names: `"rollout"`, `"gradient"`, `"gradient x ink"`, `"hiding by paper"`, `"hiding by others"`.
+# **Predict, then run.** Which measure wins when the four patches are replaced with blanks? Write one of the
+# names: `"rollout"`, `"gradient"`, `"gradient x ink"`, `"hiding with blank"`, `"hiding with others"`.
 
 # %% tags=["demonstration", "guess"]
 guess_winner = "gradient"  # write one of the five names
@@ -1113,7 +1113,7 @@ def kept(model, said, ranking, replacement, number=4):
         return (model(joined(cut)).argmax(-1) == said).float().mean().item()
 
 
-judges = {"paper": paper, "another picture": others[5], "the mean picture": average}
+judges = {"blank": blank, "another picture": others[5], "the mean picture": average}
 stay = {
     name: np.array([
         [kept(model, said, scores[name], replacement) for replacement in judges.values()]
@@ -1128,48 +1128,49 @@ print(" " * 18 + "".join(f"{name:>22s}" for name in judges))
 for name, values in stay.items():
     line = (f"{m:.2f} ({a:.2f}, {b:.2f})" for m, a, b in zip(values.mean(0), values.min(0), values.max(0)))
     print(f"{name:18s}" + "".join(f"{one:>22s}" for one in line))
-reply("guess_winner", guess_winner, winner, "It was made with paper, and is judged with paper.")
+reply("guess_winner", guess_winner, winner, "It was made with blanks, and is judged with blanks.")
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they differ a little from machine to machine.
-figure, axes = plt.subplots(figsize=(9.5, 3.8))
+figure, axes = plt.subplots(figsize=(8.3, 3.9))
 names = list(means)
-for number, (judge, colour) in enumerate(zip(judges, ("#08306b", "#4292c6", "#9ecae1"))):
+for number, colour in enumerate(("#08306b", "#4292c6", "#9ecae1")):
     places = np.arange(len(names)) + 0.27 * (number - 1)
-    axes.bar(places, [means[name][number] for name in names], 0.25, color=colour, label=judge)
+    axes.bar(places, [means[name][number] for name in names], 0.25, color=colour)
     for place, name in zip(places, names):
         axes.plot([place] * 5, stay[name][:, number], ".", color="black", markersize=3)
+for place, judge in zip(np.arange(3) * 0.27 + 5.73, judges):
+    axes.text(place, 0.84, judge, rotation=90, ha="center", fontsize=8)
+axes.text(5.62, 0.97, "replaced with", fontsize=8, ha="right")
+axes.annotate("made like its judge", (2.73, 0.07), (1.0, 0.75), arrowprops={"arrowstyle": "->"})
 axes.set_xticks(range(len(names)), names, rotation=15)
-axes.set_ylabel("answers that stay")
-axes.set_ylim(0, 1)
-axes.legend(title="four patches replaced by", fontsize=8)
+axes.set(ylabel="answers that stay (lower is better)", ylim=(0, 1.25), yticks=np.arange(0, 1.1, 0.25))
 figure.tight_layout()
 show(
     figure,
-    "Figure 3. Lower is better: the patches on top of the ranking are needed. Each measure has three "
-    "bars, one for each judge; points are seeds. Hiding by paper wins when paper is the judge, and falls "
-    "behind rollout when the mean picture is. Rollout is better than a random order for every judge.",
-    "A bar chart, seven measures with three bars each. Random is between 0.6 and 0.8. Hiding by paper goes "
-    "from below 0.1 to about 0.5, hiding by others stays near 0.2, rollout goes from 0.2 to about 0.4.",
+    "Figure 3. Three bars a measure, one for each judge, in the order written above random; points are seeds. Hiding "
+    "with blank wins with blank as the judge, and falls behind rollout with the mean picture.",
+    "A bar chart, seven measures with three bars each. Random is between 0.6 and 0.8. Hiding with blank goes "
+    "from below 0.1 to about 0.5, hiding with others stays near 0.2, rollout goes from 0.2 to about 0.4.",
     text_table(np.stack([means[name] for name in names]), names, list(judges), corner="measure \\ judge"),
 )
 
 # %% tags=["demonstration"]
-hidden_by_paper, hidden_by_others = means["hiding by paper"], means["hiding by others"]
+with_blank, with_others = means["hiding with blank"], means["hiding with others"]
 claims = {
-    "judged by paper, hiding by paper wins": winner == "hiding by paper",
-    "judged by the mean picture, 0.2 more answers stay, and rollout is better":
-        hidden_by_paper[2] > max(hidden_by_paper[0] + 0.2, means["rollout"][2]),
-    "hiding by others: at most 0.35 with every judge": max(hidden_by_others) < 0.35,
+    "judged with blanks, hiding with blank wins": winner == "hiding with blank",
+    "judged with the mean picture, 0.2 more answers stay, and rollout is better":
+        with_blank[2] > max(with_blank[0] + 0.2, means["rollout"][2]),
+    "hiding with others: at most 0.35 with every judge": max(with_others) < 0.35,
     "rollout beats the random order by 0.2, every judge, on average":
         bool((means["rollout"] < means["random"] - 0.2).all()),
     "the gradient beats it by 0.1, every judge, on average":
         bool((means["gradient"] < means["random"] - 0.1).all()),
-    "gradient x ink beats the gradient when paper is the judge, and only then":
+    "gradient x ink beats the gradient when blank is the judge, and only then":
         (means["gradient x ink"] < means["gradient"]).tolist() == [True, False, False],
-    "gradient x ink and ink: by the mean picture, worse than rollout":
+    "gradient x ink and ink: with the mean picture, worse than rollout":
         min(means["gradient x ink"][2], means["ink"][2]) > means["rollout"][2],
-    "ink beats rollout when paper is the judge, or nearly": means["ink"][0] < means["rollout"][0] + 0.1,
+    "ink beats rollout when blank is the judge, or nearly": means["ink"][0] < means["rollout"][0] + 0.1,
 }  # fmt: skip
 for claim, holds in claims.items():
     print(f"{claim}: {holds}")
@@ -1178,18 +1179,18 @@ assert all(claims.values())
 # %% [markdown]
 # What the numbers say:
 #
-# - **The measure that was made like the judge wins.** Hiding by paper finds the ink that must not go
-#   missing. Replace the same patches by the mean picture, and about half of the answers stay: rollout is better then.
-#   Nor can it see that an **empty** patch matters, which a stroke would turn into another digit: paper in
-#   place of paper changes nothing.
-# - **Hiding by other pictures** is good with all three judges. It asks about many replacements instead of one.
+# - **The measure that was made like the judge wins.** Hiding with blank finds the ink that must not go
+#   missing. Replace the same patches with the mean picture, and about half of the answers stay: rollout is better then.
+#   Nor can it see that an **empty** patch matters, which a stroke would turn into another digit: blank in
+#   place of blank changes nothing.
+# - **Hiding with other pictures** is good with all three judges. It asks about many replacements instead of one.
 #   It also costs 80 runs of the model for a picture; rollout costs one.
 # - **Rollout** beats the random order with every judge. But it knows neither which answer was given nor
 #   what the values held, and it is not the best with any judge. Is the random order the right control?
-# - **Gradient times ink** is what hiding by paper would find if the model were linear: ink is how far a
-#   pixel is from paper. So it is judged alike: better than the gradient alone when paper is the judge, and
+# - **Gradient times ink** is what hiding with blank would find if the model were linear: ink is how far a
+#   pixel is from blank. So it is judged alike: better than the gradient alone when blank is the judge, and
 #   worse with the two others.
-# - **Ink** alone, which knows nothing of the model, does as well as rollout when paper is the judge.
+# - **Ink** alone, which knows nothing of the model, does as well as rollout when blank is the judge.
 #
 # "What did the model use?" is half a question. The whole one is: used, **compared with what**?
 #
@@ -1201,11 +1202,12 @@ assert all(claims.values())
 #
 # - **one map for all**: the mean rollout of the training pictures, the same for every picture;
 # - **the spread of a place**: how much the ink there varies over the training pictures, without any model;
-# - **another picture's rollout**: that of the next picture of the hundred.
+# - **another picture's rollout**: that of the next picture of the hundred;
+# - **an untrained model's rollout** of the picture: the same model before its first step.
 #
 # (Adebayo and others, 2018, and Hooker and others, 2019, asked published maps such questions. Many did not
-# pass.) And take away what is fixed: **rollout minus the one map**, beside **ink minus the mean ink** of the
-# place, which needs no model.
+# pass.) And take away what is fixed: **rollout minus the one map**, beside the same **of another picture**, and
+# **ink minus the mean ink** of the place, which needs no model.
 #
 # **Predict, then run.** Mean of the three judges: how many answers stay with rollout is about 0.26, with a random
 # order 0.71. How many with one map for all pictures?
@@ -1221,15 +1223,18 @@ training_ink = (1 + patches(pictures[train_set], 2)).sum(-1)  # (pictures, 16)
 def controls_of(model, seed):
     """Rankings that look at another picture or at none, and what is left without the fixed part."""
     with torch.no_grad():
-        maps, own_maps = read(model, pictures[train_set])[1], read(model, some)[1]
-    one_map, own = (attention_rollout(one)[:, 0, 1:] for one in (maps, own_maps))
+        maps = [read(one, images)[1] for one, images in (
+            (model, pictures[train_set]), (model, some), (new_model(seed), some))]  # fmt: skip
+    one_map, own, untrained = (attention_rollout(one)[:, 0, 1:] for one in maps)
     one_map = one_map.mean(0)
     return {
         "rollout": own,
         "one map for all": one_map.expand(100, 16),
         "the spread of a place": training_ink.var(0).expand(100, 16),
         "another picture's rollout": own.roll(1, dims=0),
+        "an untrained model's rollout": untrained,
         "rollout minus the one map": own - one_map,
+        "the same of another picture": (own - one_map).roll(1, dims=0),
         "ink minus the mean ink": ink.sum(-1) - training_ink.mean(0),
         "random": measured[seed][1]["random"],
     }
@@ -1246,13 +1251,14 @@ left = {
 print("answers that stay, mean of 5 seeds for each judge, and the mean of the judges for each seed:")
 for name, values in left.items():
     line = " ".join(f"{one:.2f}" for one in values.mean(0))
-    print(f"{name:26s} {line}   " + " ".join(f"{one:.2f}" for one in values.mean(1)))
+    print(f"{name:28s} {line}   " + " ".join(f"{one:.2f}" for one in values.mean(1)))
 by_seed = {name: values.mean(1) for name, values in left.items()}  # over the judges
 why = "As few as with rollout itself: it need not look at the picture at all."
 reply("guess_one_map", guess_one_map, float(by_seed["one map for all"].mean()), why, within=0.1)
 
 # %% tags=["demonstration"]
 over_seeds = {name: values.mean() for name, values in by_seed.items()}
+rest, of_ink = left["rollout minus the one map"], left["ink minus the mean ink"]  # (seed, judge)
 claims = {
     "rollout beats the random order by 0.2, each of 5 seeds":
         bool((by_seed["rollout"] < by_seed["random"] - 0.2).all()),
@@ -1265,22 +1271,27 @@ claims = {
         > 0.7 * (over_seeds["random"] - over_seeds["rollout"]),
     "and is still the worse one, by 0.03 over the seeds":
         over_seeds["another picture's rollout"] > over_seeds["rollout"] + 0.03,
+    "an untrained model's rollout is worse, by 0.2 over the seeds":
+        over_seeds["an untrained model's rollout"] > over_seeds["rollout"] + 0.2,
     "without the one map, rollout still beats the random order, by 0.08 in each seed":
         bool((by_seed["rollout minus the one map"] < by_seed["random"] - 0.08).all()),
-    "but not the ink above the usual, beyond 0.1 over the seeds":
-        abs(over_seeds["rollout minus the one map"] - over_seeds["ink minus the mean ink"]) < 0.1,
+    "and the same of another picture, by 0.03 in each seed":
+        bool((by_seed["rollout minus the one map"] < by_seed["the same of another picture"] - 0.03).all()),
+    "the ink above the usual is better by 0.05 over the seeds when blank is the judge, and worse with the two others":
+        ((rest - of_ink).mean(0) > 0.05).tolist() == [True, False, False]
+        and bool(((rest - of_ink).mean(0)[1:] < -0.05).all()),
 }  # fmt: skip
 for claim, holds in claims.items():
     print(f"{claim}: {holds}")
 assert all(claims.values())
 
 # %% [markdown]
-# So nearly all of rollout's gain is **a fixed map of places**, which a count of ink over the training pictures
-# gives as well, without a model. What is left is small and real: another picture's rollout is a little worse than
-# the picture's own, and with the fixed part taken away the rest still beats a random order. That rest finds
-# about what "more ink than usual" finds. In this model, with these judges, rollout shows nothing of a single
-# picture that could not be had without the model. A heat map of rollout over one digit looks like an
-# explanation; most of it would be there over any other digit.
+# So nearly all of rollout's gain is **a fixed map of places**. The model learned it (untrained, its rollout is far
+# worse), and a count of ink over the training pictures gives as much without a model. What is left is
+# small and real: with the fixed part taken away the rest still beats a random order, and the rest of another
+# picture. Is it more than "more ink than usual"? Here the judges disagree once more: blank prefers the ink, the two
+# others prefer rollout's rest. A mean over the three would have hidden both. A heat map of rollout over one digit
+# looks like an explanation; most of it would be there over any other digit.
 #
 # ### Short answer 3: `answer_judge`
 #
@@ -1321,11 +1332,11 @@ check_answer("answer_judge", answer_judge)
 # between its blocks, in which words ask and patches answer. It is lesson 9's cross-attention, with another memory.
 #
 # **Text-to-image models** turn it round (latent diffusion: Rombach and others, 2022, known as Stable Diffusion). They
-# begin with noise and take a little of it away, some dozens of times. In each step the picture asks, and the words
-# answer:
+# begin with noise and take a little of it away, some dozens of times. In each step the picture (there a compressed
+# one) asks, and the words answer:
 
 # %% tags=["demonstration"]
-figure, axes = plt.subplots(figsize=(9.6, 3.0))
+figure, axes = plt.subplots(figsize=(8.3, 3.0))
 places = {
     "noisy picture,\npatch by patch": (0.0, 0.0),
     "self-\nattention": (2.5, 0.0),
@@ -1343,16 +1354,17 @@ axes.text(3.75, 0.12, "Q", ha="center")
 axes.text(3.8, -0.82, "again, some dozens of times", ha="center")
 show(
     figure,
-    "One step of a text-to-image model. Its map has a row for each patch and a column for each word: which word did "
-    "this patch look at? Its blocks also have feed-forwards and convolutions, which are left out here.",
+    "One step of a text-to-image model, a drawing: none is trained here. Its map has a row for each patch and a column "
+    "for each word. Feed-forwards and convolutions are left out.",
     "Boxes and arrows. A noisy picture goes through self-attention and cross-attention and comes out with a little "
     "less noise; an arrow leads back to the beginning. From above, a text goes through a text encoder, whose keys "
     "and values, one a word, enter the cross-attention; the picture gives the queries.",
 )
 
 # %% [markdown]
-# Nothing of that is trained here. Here is the third, as small as it can be. Two digits stand side by side, and each may be written dim (with half of
-# the ink). One word is asked about. The patch vectors come from the finished model of section
+# No text-to-image model is trained in this course, and neither are CLIP, LLaVA or Flamingo. What we do train is
+# words that ask pictures by cross-attention, as small as it can be. Two digits stand side by side, and each may be
+# written dim (with half of the ink). One word is asked about. The patch vectors come from the finished model of section
 # 3, which is not trained further; new are word vectors, 32 positions, one cross-attention of one head, and a
 # read-out of two logits. The same reader gets two different tasks:
 #
@@ -1437,7 +1449,7 @@ always = [task for task in on_it if min(on_it[task]) > 0.7]
 found = {0: "none", 1: "".join(always), 2: "both"}[len(always)]
 assert min(answers_right.values()) > 0.8 and min(on_it["dim"]) > 0.7
 assert min(on_it["where"]) < 0.5 and max(on_it["where"]) > 0.6  # some seeds one way, some the other
-reply("guess_looks", guess_looks, found, "'Left' also follows from what is on the right.")
+reply("guess_looks", guess_looks, found, "Where the three is, a map can also say by leaving it out.")
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they differ a little from machine to machine.
@@ -1446,7 +1458,7 @@ threes, sevens = (held_out[(labels[held_out] == digit).numpy()][:30] for digit i
 pairs, bright = np.stack([threes, sevens], axis=1), np.zeros((30, 2), dtype=int)
 vectors = torch.stack([patch_vectors(models[away], images) for images in bright_and_dim])
 in_mean = torch.cat([pictures[threes].mean(0), pictures[sevens].mean(0)], dim=1)
-figure, panels = plt.subplots(2, 2, figsize=(9.5, 5.4))
+figure, panels = plt.subplots(2, 2, figsize=(8.3, 4.9))
 lines, in_numbers = [], []
 for line, task in zip(panels, ("where", "dim")):
     for axes, asked, word in zip(line, (0, 1), ("three", "seven")):
@@ -1461,15 +1473,14 @@ for line, task in zip(panels, ("where", "dim")):
         axes.imshow(both, cmap="Blues", alpha=0.6, vmin=0)
         axes.axvline(7.5, color="black", linewidth=1)
         question_asked = {"where": f"Where is the {word}?", "dim": f"Is the {word} dim?"}[task]
-        axes.set_title(f"{question_asked} Weights {weights[:16].sum():.2f}, {weights[16:].sum():.2f}")
+        axes.set_title(f"{question_asked} {weights[:16].sum():.2f} | {weights[16:].sum():.2f}", fontsize=10)
         axes.set_xticks([])
         axes.set_yticks([])
 figure.tight_layout()
 show(
     figure,
-    f"Figure 4. Where the word looks, for seed {away}: the mean over thirty pairs, a three on the left and a "
-    "seven on the right. Above each panel stand the weights on the left and on the right picture. Below, they "
-    "lie mostly on the picture that is asked about. Above, in a reader that answers nearly as well, they do not.",
+    f"Figure 4. Where the word looks, for seed {away}: mean of thirty pairs; above each panel the weight on the left and "
+    "on the right picture. Below they lie on the picture that is asked about, above on the other one.",
     "Four panels, each with a three on the left and a seven on the right, and the weights of one word in "
     "blue on top. Task 'dim', below: most of the weight lies on the digit that is asked about. Task 'where', "
     "above: most of it lies on the other digit, or is divided.",
@@ -1478,10 +1489,38 @@ show(
 )  # fmt: skip
 
 # %% [markdown]
-# To say whether a three is dim, the reader has to fetch something that is known only there, and all five do.
-# To say **where** it is, it may as well look at the other picture: if that is no three, the three is here. Some
-# seeds do it in one way, some in the other, and the answers do not tell which. So a map of text on
-# pictures shows where things are only if the task forces it to.
+# To say whether a three is dim, the reader has to fetch something that is known only there, and all five do. To say
+# **where** it is, some seeds put their weight on the other picture. Does their answer then not depend on the three?
+# The map suggests it, and section 4 has taught us to ask. Exchange one of the two pictures for a digit that is neither.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they differ a little from machine to machine.
+pairs, dim, side = draw_pairs(np.random.default_rng(99), held_out, 400)  # the test of all readers
+draw, each = np.random.default_rng(5), np.arange(400)
+neither = [next(i for i in draw.permutation(held_out) if labels[i] not in labels[pair]) for pair in pairs]
+still_right = {"the picture asked about": [], "the other picture": []}
+for seed, model in enumerate(models):
+    vectors = torch.stack([patch_vectors(model, images) for images in bright_and_dim])
+    words, _, answers = question(vectors, "where", pairs, dim, side)
+    for column, shares in zip((side, 1 - side), still_right.values()):
+        other = pairs.copy()
+        other[each, column] = neither
+        _, memory, _ = question(vectors, "where", other, dim, side)
+        with torch.no_grad():
+            found = readers["where", seed](words, memory)[0][:, 0].argmax(-1)
+        shares.append((found == answers).float().mean().item())
+for name, shares in still_right.items():
+    print(f"where, exchanged {name:23s} right:", *(f"{share:.2f}" for share in shares))
+before = np.array([answers_right["where", seed] for seed in seeds])
+assert max(still_right["the picture asked about"]) < 0.65  # guessing is 0.5
+assert (np.array(still_right["the other picture"]) > before - 0.06).all()
+
+# %% [markdown]
+# With all five seeds: without the three the reader guesses, and which digit the other one is makes no difference, also
+# where nine tenths of the weight lie on it. The readers that look away look at what is *no* three, and the side that
+# they leave out is the answer. So a small weight does not mean that the answer does not depend on a patch. A map of
+# text on pictures shows where things are only if the task forces it to; what an answer depends on shows only when
+# something is exchanged.
 
 # %% [markdown]
 # ## 6. Find the silent bug
@@ -1583,8 +1622,8 @@ assert np.mean(one_by_one) < np.mean(friends_right) - 0.1
 # | "Without positions nothing works." | Seven of ten digits are named from a bag of patches. | section 3 |
 # | "Attention shows what the model used." | Rollout beats chance, and so does one map for all pictures, as far. | section 4 |
 # | "Deletion proves which explanation is right." | It prefers the one that deletes in the same way. | section 4 |
-# | "The gradient times the input is the better gradient." | By paper, yes, and it was made with paper; by the two other judges it is the worse one here. | section 4 |
-# | "The word looks at the thing it names." | If the task forces it to. | section 5 |
+# | "The gradient times the input is the better gradient." | With blanks, yes, and it was made with blanks; with the two other judges it is the worse one here. | section 4 |
+# | "The word looks at the thing it names." | If the task forces it to; a reader may find a thing and look away from it. | section 5 |
 # | "Held-out accuracy finds such bugs." | Not one that is in the test as well. | section 6 |
 #
 # ### Written answer: `written_heatmap`
@@ -1607,8 +1646,8 @@ assert np.mean(one_by_one) < np.mean(friends_right) - 0.1
 # order of the measures changed with the replacement, and the measure that was made like the judge won. As
 # controls I rank at random, and by something that knows nothing of the model, such as how bright a
 # patch is: in the lesson one map for all pictures was as good as rollout. Even then the model may
-# answer by something else that goes along with the tumour: in section 5 readers said where the three was
-# while looking at the other picture. That an answer is right does not say that it comes from where we
+# answer by something else that goes along with the tumour; and in section 5 readers said where the three was
+# with their weights on the other picture. That an answer is right does not say that it comes from where we
 # would look.
 #
 # **Marking scheme** (4 points). 1 point: two of: the class that was asked about, the values, the sign (for

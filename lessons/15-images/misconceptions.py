@@ -675,8 +675,8 @@ choice(
 )
 choice(
     "answer_judge", "b", right=True,
-    reason="Hiding by paper won with paper as the judge and lost its lead with the mean picture, and ink alone "
-    "did about as well as rollout with paper.",
+    reason="Hiding with blank won with blank as the judge and lost its lead with the mean picture, and ink alone "
+    "did about as well as rollout with blank.",
 )
 choice(
     "answer_judge", "c",
