@@ -17,6 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
+from matplotlib.colors import ListedColormap
 from torch import nn
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -51,7 +52,8 @@ from lesson_kit.earlier import (
     split_heads,
     torch_scaled_dot_product_attention,
 )
-from lesson_kit.figures import show, text_table
+from lesson_kit.figures import draw_links, show, text_table
+from lesson_kit.hands_on import slider
 from lesson_kit.progress import progress
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
@@ -915,6 +917,34 @@ for p, s in ((2, 5), (10, 13), (500, 503), (5, 2)):
 assert same_as_lesson_7 and abs(turned_score(2, 5) - turned_score(500, 503)) < 1e-9
 assert abs(turned_score(2, 5) - turned_score(5, 2)) > 0.1
 
+# %% tags=["demonstration"]
+def hands(axes, position):
+    """The two pairs of a query at a position (solid), and of a key three words before it (dashed)."""
+    between = []
+    for pair, length in enumerate((1.0, 0.6)):
+        angles = []
+        for where, style in ((position, "-"), (position - 3, "--")):
+            turned = apply_rotary(torch.tensor([[1.0, 0.0, 1.0, 0.0]]), torch.tensor([where]), base=16.0)[0]
+            angles.append(math.atan2(turned[2 * pair + 1], turned[2 * pair]))
+            axes.plot([0, angles[-1]], [0, length], style, color=f"C{pair}", linewidth=3)
+        between.append((angles[0] - angles[1]) % (2 * math.pi))
+        arc = np.linspace(angles[1], angles[1] + between[-1], 40)
+        axes.plot(arc, np.full(40, length - 0.1), color=f"C{pair}")
+    axes.set(xticks=[], yticks=[], ylim=(0, 1.05))
+    return f"Between the hands of pair 0: {between[0]:.2f} radians, of pair 1: {between[1]:.2f}."
+
+
+slider(
+    hands,
+    "query at position",
+    range(3, 31),
+    pictures=(3, 10, 26),
+    caption="Try it. Solid: a query, two pairs as hands (long: pair 0; base 16). Dashed: a key three words before it. All "
+    "hands turn with the position; the arcs between them stay, and the score sees only these.",
+    size=(2.6, 2.8),
+    polar=True,
+)
+
 # %% [markdown]
 # ### Two layouts of the same thing
 #
@@ -1079,20 +1109,22 @@ for name in list(kinds)[1:]:
 assert max(far["waves, 4 heads of 16"]) < 0.8, differs
 
 # %% tags=["demonstration", "nbval-ignore-output"]
-figure, axes = plt.subplots(figsize=(7.5, 3.4))
-for (name, scores), style in zip(carried.items(), ("s--", "^-.", "o-", "v:", "d:")):
+figure, axes = plt.subplots(figsize=(8.2, 3.6))
+for (name, scores), style, up in zip(carried.items(), ("s--", "^-.", "o-", "v:", "d:"), (0, 0, 0.03, -0.04, 0)):
     axes.fill_between(lengths, scores.min(0), scores.max(0), alpha=0.2)
-    axes.plot(lengths, scores.mean(0), style, label=name)
+    (line,) = axes.plot(lengths, scores.mean(0), style)
+    axes.text(49, scores.mean(0)[-1] + up, name, color=line.get_color(), va="center", fontsize=9)
 axes.axvspan(4, 12, color="grey", alpha=0.15)
 axes.text(8, 0.15, "trained", ha="center")
-axes.set(xlabel="words in the text", ylabel="share of right words", ylim=(0, 1.05))
-axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+axes.annotate("the same heads and pairs:\nonly the speeds differ", (30, 0.75), (16, 0.2), arrowprops={"arrowstyle": "->"})
+axes.annotate("", (30, 0.97), (30, 0.75), arrowprops={"arrowstyle": "<->"})
+axes.set(xlabel="words in the text", ylabel="share of right words", xlim=(3, 66), ylim=(0, 1.08))
+axes.set_xticks(range(0, 49, 12))
+figure.tight_layout()
 show(
     figure,
-    "Figure 1. Mean of five runs; the shade reaches from the worst run to the best. Rotary carries on "
-    "beyond the trained lengths, but how far differs: with four heads of eight pairs a fifth of the "
-    "words is wrong at 24 words, with one head of 32 pairs hardly any, and with the same four heads and "
-    "another base hardly any, too.",
+    "Figure 1. Mean of five runs; the shade reaches from the worst run to the best. Rotary carries on beyond the "
+    "trained lengths. How far, the speeds of the pairs decide.",
     "Share of right words over the length of the text. Waves fall from 1 at 8 words to under 0.6 at "
     "24. Rotary with four heads stays at 1 up to 16 words and falls to 0.8 at 24 and 0.55 at 48. "
     "Rotary with one wide head stays at 1 up to 24 words and above 0.95 at 48, as do four heads with base 10; "
@@ -1109,7 +1141,8 @@ show(
 #   reach angles that training never showed. So neither model is perfect for ever; at 24 words the one with 32 pairs nearly is.
 # - Is it the number of pairs, or the one head? Neither, as the last two lines show: the same four heads of eight
 #   pairs carry on to 24 words with a base of 10 *and* with one of 500,000, and to 48 with one of 10 nearly as
-#   well as the wide head. It is the **speeds**, as lesson 7 found. There is no simple rule in it, such as "slower is
+#   well as the wide head. It is the **speeds**. (One wide head whose 32 pairs have the old eight speeds, each four
+#   times, gets 0.8 at 24 words: tried outside this notebook.) There is no simple rule in it, such as "slower is
 #   better": 10 turns all pairs faster, 500,000 all but the first more slowly, and both beat 10,000 in this task.
 #
 # Models that are to read long texts are trained on long texts at the end, and take a larger `base`
@@ -1124,14 +1157,23 @@ show(
 # heads that is 32 sets. Shazeer (2019) kept one set for all heads (**multi-query**), and it was
 # often enough. Ainslie and others (2023) took the middle way, which Llama 3 and Qwen3 use:
 # **grouped queries**. There are `num_heads` query heads, and fewer key-value heads, each of which
-# serves a group of neighbours. With 6 heads and 2 key-value heads:
-#
-# | query head | 0 | 1 | 2 | 3 | 4 | 5 |
-# |---|---|---|---|---|---|---|
-# | uses key-value head | 0 | 0 | 0 | 1 | 1 | 1 |
-#
-# Query head $h$ uses key-value head $h \,//\, (6 \,//\, 2)$. Only two matrices of the layer
-# shrink, $W^K$ and $W^V$. The scores are as many as before.
+# serves a group of neighbours. With 6 heads and 2 key-value heads, query head $h$ uses key-value head
+# $h \,//\, (6 \,//\, 2)$. Only two matrices of the layer shrink, $W^K$ and $W^V$. The scores are as many as before.
+
+# %% tags=["demonstration"]
+figure, panels = plt.subplots(1, 3, figsize=(8.3, 1.9))
+for axes, (name, kept_heads) in zip(panels, {"multi-head": 6, "grouped": 2, "multi-query": 1}.items()):
+    above = [f"kv {one}" for one in range(kept_heads)] if kept_heads > 1 else ["", "kv 0", ""]
+    uses = [above.index(f"kv {h * kept_heads // 6}") for h in range(6)]  # for each query head
+    draw_links(axes, np.eye(len(above))[uses], [f"q {h}" for h in range(6)], above)
+    axes.set_title(f"{name}: {kept_heads} kept for 6", fontsize=10)
+figure.tight_layout()
+show(
+    figure,
+    "Below the query heads, above the key-value heads that they use: only those above are kept in the cache.",
+    "Three times six query heads. Multi-head: each uses a key-value head of its own. Grouped: 0, 1, 2 use key-value "
+    "head 0, and 3, 4, 5 use 1. Multi-query: all use the same one.",
+)
 
 # %% [markdown]
 # ### Exercise 5: `GroupedQueryAttention`
@@ -1649,6 +1691,38 @@ assert max(renewed_2.max(), renewed_1.max()) < 0.5, differs
 # computed once and kept. That store is the **key-value cache**. Queries of the past are never asked
 # again, which is why nobody keeps them.
 
+# %% tags=["demonstration"]
+read_so_far = ["the", "black", "cat", "is", "sleeping", "on", "the", "mat"]
+
+
+def computed_at(axes, step):
+    """Keys and values (first row) and scores: blue from the cache, orange now, grey in earlier steps."""
+    grid = np.zeros((9, 8))
+    grid[0, :step], grid[0, step] = 3, 2
+    for query in range(step):
+        grid[query + 1, : query + 1] = 1
+    grid[step + 1, : step + 1] = 2
+    axes.imshow(grid, cmap=ListedColormap(["white", "#d9d9d9", "#e08214", "#2166ac"]), vmin=0, vmax=3)
+    axes.set_xticks(range(8), read_so_far, rotation=90)
+    axes.set_yticks(range(9), ["keys, values", *(f"scores of {word}" for word in read_so_far)])
+    axes.tick_params(labelsize=8)
+    axes.set_xticks(np.arange(-0.5, 8), minor=True)
+    axes.set_yticks(np.arange(-0.5, 9), minor=True)
+    axes.grid(which="minor", color="white", linewidth=2)
+    axes.tick_params(which="minor", length=0)
+    return f"Read from the cache: the keys and values of {step} words. Computed: those of one, and {step + 1} scores."
+
+
+slider(
+    computed_at,
+    "word",
+    range(1, 8),
+    pictures=(2, 6),
+    caption="Try it. What one step computes (orange), what it reads from the cache (blue), and what earlier steps have "
+    "computed and thrown away (grey).",
+    size=(4.0, 3.6),
+)
+
 # %% [markdown]
 # ### Exercise 6: `KVCache`
 #
@@ -2060,6 +2134,28 @@ assert (errors[:6] < 1e-10).all() and (errors[6:] > 1e-3).all()
 # | block 2 | ln 9 | 4/9 + 1 + 1/9 = 14/9 | 20/9 + 2 + 16/9 = 54/9 | 54/14 = 3.857 |
 #
 # Softmax at once: the weights are as 1 : 3 : 9 : 1, so (8 + 12 + 18 + 16) / 14 = 54/14. The same.
+
+# %% tags=["demonstration"]
+def collected_after(axes, block):
+    """The example: exponentials of the scores, relative to the largest so far."""
+    exponentials, values = np.array([1.0, 3, 9, 1])[: 2 * block], np.array([8.0, 4, 2, 16])[: 2 * block]
+    shares = exponentials / exponentials.max()
+    axes.bar(range(2 * block), shares, color=["#2166ac"] * (2 * block - 2) + ["#e08214"] * 2)
+    for place, (share, value) in enumerate(zip(shares, values)):
+        axes.text(place, share + 0.02, f"{share:.2f} x {value:g}", ha="center")
+    axes.set(xlim=(-0.6, 3.6), ylim=(0, 1.2), xticks=range(4), xlabel="key", ylabel="$e^{score - m}$")
+    return f"s = {shares.sum():.2f}, a = {shares @ values:.2f}, a / s = {shares @ values / shares.sum():.3f}."
+
+
+slider(
+    collected_after,
+    "after block",
+    (1, 2),
+    pictures=(1, 2),
+    caption="The example as bars. Block 2 (orange) brings a larger score, so what was collected (blue) shrinks to a third: "
+    "both bars by the same factor, which is why their sum is enough.",
+    size=(4.0, 2.4),
+)
 
 # %% [markdown]
 # ### Exercise 7: `blockwise_attention`
