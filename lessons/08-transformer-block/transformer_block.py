@@ -116,9 +116,7 @@ guess_cosine = 0.0  # write the mean cosine, between -1 and 1
 
 # %%
 words = ["the", "black", "cat", "is", "sleeping"]
-torch.manual_seed(0)
-layers = [MultiHeadAttention(32, 4) for _ in range(12)]
-start = torch.randn(5, 32)  # (n, d_model): one random vector a word
+only_itself = torch.eye(5, dtype=torch.bool)  # a mask: nobody sees a neighbour
 
 
 def cosines(x):
@@ -126,30 +124,38 @@ def cosines(x):
     return F.cosine_similarity(x[:, None], x[None], dim=-1)
 
 
-only_itself = torch.eye(5, dtype=torch.bool)  # a mask: nobody sees a neighbour
-plain = alone = added = start
-with torch.no_grad():
+@torch.no_grad()
+def twelve_layers(seed):
+    """Five random words, and what 12 random layers make of them: four times (n, d_model)."""
+    torch.manual_seed(seed)
+    layers = [MultiHeadAttention(32, 4) for _ in range(12)]
+    plain = alone = added = start = torch.randn(5, 32)  # (n, d_model): one random vector a word
     for layer in layers:
         for bias in (p for p in layer.parameters() if p.ndim == 1):
             bias.zero_()
         plain = layer(plain)[0]  # the result replaces the word
         alone = layer(alone, mask=only_itself)[0]  # the same, without neighbours
         added = added + layer(added)[0]  # the result is added to the word
-results = {"at the start": start, "12 x replaced": plain, "  without neighbours": alone,
-           "12 x added": added}  # fmt: skip
-means = {name: cosines(x)[~only_itself].mean().item() for name, x in results.items()}
-for name, mean in means.items():
-    print(f"{name:21s} mean cosine of two words: {mean:5.2f}")
+    return {"at the start": start, "12 x replaced": plain, "  without neighbours": alone, "12 x added": added}
+
+
+draws, means, magnitudes = [twelve_layers(seed) for seed in range(5)], {}, {}
+print("cosine of two words in five draws:  mean            mean size (without its sign)")
+for name in draws[0]:
+    pairs = torch.stack([cosines(one[name])[~only_itself] for one in draws])  # (5, 20)
+    means[name], magnitudes[name] = pairs.mean(1), pairs.abs().mean(1)
+    ends = [f"{mean.min():5.2f} to {mean.max():5.2f}" for mean in (means[name], magnitudes[name])]
+    print(f"{name:35s} {ends[0]}   {ends[1]}")
 
 # %% tags=["demonstration"]
 why = "Each layer mixes the words, and what is mixed twelve times is nearly the same."
-reply("guess_cosine", guess_cosine, means["12 x replaced"], why, within=0.05)
+reply("guess_cosine", guess_cosine, means["12 x replaced"][0].item(), why, within=0.05)
 
 # %% tags=["demonstration"]
-figure, panels = plt.subplots(1, 2, figsize=(9.6, 4.2))
+figure, panels = plt.subplots(1, 2, figsize=(8.4, 3.8))
 maps = {
-    "replaced by attention, 12 times": cosines(plain),
-    "attention added, 12 times": cosines(added),
+    "replaced by attention, 12 times": cosines(draws[0]["12 x replaced"]),
+    "attention added, 12 times": cosines(draws[0]["12 x added"]),
 }
 for axes, (title, map_) in zip(panels, maps.items()):
     draw_heatmap(axes, map_, words, words, row_label="", column_label="", signed=True)
@@ -158,10 +164,8 @@ figure.tight_layout()
 corner = "cosine"
 show(
     figure,
-    "Figure 1. Left: after 12 random attention layers all five words point in the same direction. "
-    f"Right: if each layer adds to the word instead of replacing it, the words grow alike more "
-    f"slowly: a mean cosine of {means['12 x added']:.2f}, from {abs(means['at the start']):.2f} at "
-    "the start. These layers are random.",
+    "Figure 1. The first draw. Left: after 12 random attention layers all five words point in the same "
+    "direction. Right: where each layer adds to the word, they grow alike more slowly.",
     "Two heat maps of cosines between the five words of the sentence. Left: every entry is 1.00. "
     "Right: 1 on the diagonal, about 0.4 elsewhere.",
     "\n\n".join(f"{title}\n\n{text_table(m, words, words, corner=corner)}" for title, m in maps.items()),
@@ -169,10 +173,11 @@ show(
 
 # %% [markdown]
 # Attention averages. Average again and again, and everything becomes the same (Dong, Cordonnier
-# and Loukas, 2021). It is the mixing that does it: without neighbours the same layers leave the
-# words different. What slows it down is one plus sign: a **residual connection** (He, Zhang, Ren and Sun,
-# 2016) adds what a part computes to what was there before, $x + f(x)$. (No more than slows down:
-# the words on the right have come two fifths of the way.)
+# and Loukas, 2021). It is the mixing that does it: without neighbours the same layers do not make the
+# words equal. (They do bring them near one line, some to one side and some to the other: the *size* of the
+# cosines grows to 0.5 and more. Twelve random matrices in a row do that.) What slows it down is one plus
+# sign: a **residual connection** (He, Zhang, Ren and Sun, 2016) adds what a part computes to what was there
+# before, $x + f(x)$. No more than slows down: added, the words have come a fifth to a half of the way.
 #
 # The transformer has three things besides attention. Each needs only a few lines:
 #
@@ -351,8 +356,8 @@ gamma, beta = torch.tensor(rng.normal(size=(2, 6)))
 noise = torch.tensor(rng.normal(size=(2, 3, 6)))
 for title, points, x, given in (
     ("eps = 0.5", 0.5, noise, (0.5,)),
-    ("eps = 1e-12", 0.25, noise, (1e-12,)),
-    ("eps = 0", 0.25, noise, (0.0,)),
+    ("eps = 1e-12", 0.25, 1e-2 * noise, (1e-12,)),
+    ("eps = 0", 0.25, 1e-2 * noise, (0.0,)),
     ("small features, eps left out", 0.5, 3e-3 * noise, ()),
 ):
     with check(title, points=points):
@@ -1047,7 +1052,7 @@ assert total == theirs
 
 # %% [markdown]
 # With $d_{ff} = 4\, d_{model}$ the feed-forward has about twice as many parameters as the
-# attention. In most transformers, most of the parameters are there and not in the attention.
+# attention, and in most transformers it has more.
 #
 # ## 5. A stack learns to sort
 #
@@ -1182,22 +1187,22 @@ def by_place_and_digit(model, number):
 
 by_place, by_digit = by_place_and_digit(sorter, 1)
 places = [str(p) for p in range(10)]
-figure, panels = plt.subplots(1, 2, figsize=(12, 5.6))
+figure, panels = plt.subplots(1, 2, figsize=(8.5, 4.2))
 draw_heatmap(panels[0], by_place, places, places, row_label="output position", vmax=0.5,
              column_label="input position")  # fmt: skip
 draw_heatmap(panels[1], by_digit, places, places, row_label="output position", vmax=0.5,
              column_label="digit, wherever it stands")  # fmt: skip
 panels[0].set_title("second block, by place")
 panels[1].set_title("second block, by digit")
+for text in [*panels[0].texts, *panels[1].texts]:
+    text.set_fontsize(7)
 figure.tight_layout()
 centre = by_digit @ torch.arange(10.0)  # the mean digit that each output position looks at
 print("mean digit looked at, by output position:", centre.numpy().round(1))
 show(
     figure,
-    "Figure 2. The same weights, averaged in two ways. Left: where a digit stands hardly matters. "
-    "Right: output position 0 looks for small digits, position 9 for large ones, and those between "
-    "for the digits that are usual there. A band of several digits does not say which one to "
-    "write.",
+    "Figure 2. The same weights, averaged in two ways. Where a digit stands hardly matters. Output position 0 "
+    "looks for small digits, position 9 for large ones: a band, which does not say which one to write.",
     "Two heat maps of 10 by 10. Left, output by input position: all entries near 0.1. Right, "
     "output position by digit: a band from small digits at position 0 to large digits at "
     "position 9.",
@@ -1239,9 +1244,16 @@ def hiding(model):
     return {name: accuracy(model, in_order, [None, ~one])[0] for name, one in hidden.items()}
 
 
-hiding_leaves = hiding(sorter)
-for name, right in hiding_leaves.items():
-    print(f"hidden: {name:31s} digits right {right:.2f}")
+sorters = [sorter]
+for seed in range(1, 5):
+    label = f"sort, seed {seed}"
+    one, _ = train(new_stack(seed), in_order, label, 100, warm_up=30, fall=True, seed=seed)
+    sorters.append(one)
+in_all = [hiding(one) for one in sorters]
+hiding_leaves = in_all[0]
+for name in hiding_leaves:
+    five = [leaves[name] for leaves in in_all]
+    print(f"hidden: {name:31s} digits right {five[0]:.2f}   five stacks: {min(five):.2f} to {max(five):.2f}")
 
 # %% tags=["demonstration"]
 called = {"far digits": "far", "as many at random": "random", "the right digit": "right"}
@@ -1249,8 +1261,8 @@ by_harm = sorted(called, key=hiding_leaves.get)
 reply("guess_harm", guess_harm, (called[by_harm[0]], called[by_harm[-1]]))
 
 # %% [markdown]
-# Hiding the right digit, or as many at random as there are far ones, does great harm; hiding the far
-# digits does nearly none. It is tempting to conclude that the second block uses all the digits of
+# In all five stacks: hiding the right digit, or as many at random as there are far ones, does great harm;
+# hiding the far digits does little or none. It is tempting to conclude that the second block uses all the digits of
 # the band in figure 2. The last two lines are against it: where the right digit is spared, hiding
 # at random does hardly any harm, and neither does hiding **all but** the right digit. The second block
 # needs the **right** digit, and its neighbours in the band hardly at all.
@@ -1358,11 +1370,13 @@ reply("guess_spared", guess_spared, came_out, "Only attention and positions cann
 
 # %% [markdown]
 # Only attention and positions cannot be spared. (The 0.40 without attention is what a digit's own
-# value and its place tell.) Each of the others can be, and still more than nine digits of ten are
-# right. Whole texts tell more: without norms or the second block nearly all are right, without
-# residuals or the feed-forward only two thirds to three quarters. So what are these two good for? The
-# feed-forward can **store facts**, and residuals are needed in **deep** stacks. We measure both
-# below.
+# value and its place tell: nobody who sees no more can do better.) Each of the others can be, and still more
+# than nine digits of ten are right. Whole texts tell more: without norms or the second block nearly all are
+# right, without residuals or the feed-forward clearly fewer. These are single runs. Four other seeds, outside
+# this notebook, say the same: at most 0.40 of the digits without the first two, at least 0.92 without any of the
+# others; whole texts 0.96 or more, but 0.46 to 0.82 without residuals and 0.54 to 0.73 without the
+# feed-forward. So what are these two good for? Residuals are needed in **deep** stacks, and the feed-forward
+# helps to **store facts**. We measure both below.
 #
 # (All this is asked **before** training. What a trained model uses a part for is another question, with
 # other controls: lesson 5 leaves heads out, lesson 13 asks by what a part should be replaced.)
@@ -1393,14 +1407,24 @@ for part in ("nothing", "feed-forward", "ReLU"):
     label = f"facts, missing: {part}"
     model, _ = train(without(model, part), look_up, label, 240, warm_up=50, fall=True)
     facts[part] = accuracy(model, look_up)[0]
+model = without(new_stack(depth=1, d_model=32, d_ff=128, n=8, symbols=24), "feed-forward")
+model, _ = train(model, look_up, "the same, twice the steps", 480, warm_up=50, fall=True)
+facts["feed-forward, twice the steps"] = accuracy(model, look_up)[0]
 for part, right in facts.items():
-    print(f"facts, missing: {part:13s} right {right:.3f}")
+    print(f"facts, missing: {part:29s} right {right:.3f}")
 
 # %% [markdown]
-# The whole block knows nearly the whole table. Without the feed-forward, or without its ReLU, half
-# of it or more is wrong. The ReLU is what makes the wide layer worth its parameters: without it,
-# two linear layers are one linear layer, $(xW_1)W_2 = x(W_1W_2)$. Geva, Schuster, Berant and Levy
-# (2021) looked into a trained language model and describe its feed-forward layers as memories.
+# After 240 steps the whole block knows the whole table. Without the feed-forward, or without its ReLU, half of it
+# or more is still wrong. (Four other seeds, outside this notebook: 1.00 against 0.32 to 0.47.) The ReLU is what
+# makes the wide layer worth its parameters: without it, two linear layers are one linear layer,
+# $(xW_1)W_2 = x(W_1W_2)$. Geva, Schuster, Berant and Levy (2021) looked into a trained language model and describe
+# its feed-forward layers as memories.
+#
+# Are they the *only* place for facts? The last line says no: with twice the steps the block without a
+# feed-forward knows nine tenths of the table (with four times the steps all of it: outside this notebook). Softmax
+# and norms are no straight lines either. So a table of this size is **faster to learn** with a feed-forward, and
+# can be stored without. (A larger one, 48 by 48, one run outside this notebook: the whole block knows all of it
+# after 960 steps; without the feed-forward half is still wrong after 1,920.)
 #
 # ## 8. For the curious: twelve blocks
 #
@@ -1437,27 +1461,27 @@ def at_the_start(kind, seed):
 
 
 kinds = ("pre-norm", "post-norm", "no norms", "no residuals", "no residuals, no norms")
-started = {k: np.mean([at_the_start(k, s) for s in range(3)], axis=0) for k in kinds}  # (2, 12)
-figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 3.8))
-for (kind, (sizes, alike)), style in zip(started.items(), ("o-", "s--", "^-.", "x:", "v:")):
-    left.semilogy(range(1, 13), sizes, style, label=kind)
-    right.plot(range(1, 13), alike, style, label=kind)
+started = {k: np.mean([at_the_start(k, s) for s in range(5)], axis=0) for k in kinds}  # (2, 12)
+figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.6))
+heights = (0.28, 0.62, 0.47, 1.03, 0.93)  # of the names, so that none lies on another
+for (kind, (sizes, alike)), style, height in zip(started.items(), ("o-", "s--", "^-.", "x:", "v:"), heights):
+    (line,) = left.semilogy(range(1, 13), sizes, style)
+    right.plot(range(1, 13), alike, style)
+    right.text(12.9, height, kind.replace(", ", ",\n"), color=line.get_color(), va="center", fontsize=9)
     print(f"{kind:22s} gradient, block 1 / block 12: {sizes[0] / sizes[-1]:7.1e}   "
           f"cosine of two words after block 12: {alike[-1]:.2f}")  # fmt: skip
 left.set(xlabel="block (12 is next to the answer)", ylabel="size of the gradient")
-right.set(xlabel="after block", ylabel="mean cosine of two words", ylim=(0, 1.05))
-right.legend(loc="lower left", bbox_to_anchor=(0.12, 0.48))
+left.annotate("without residuals and norms\nthere is practically none", (1.5, 1e-13), (4, 2e-13), va="center", fontsize=9,
+              arrowprops={"arrowstyle": "->"})  # fmt: skip
+right.set(xlabel="after block", ylabel="mean cosine of two words", ylim=(0, 1.08))
 figure.tight_layout()
 blocks = [1, 2, 4, 8, 12]
 rows = [[math.log10(sizes[b - 1]) for b in blocks] for sizes, _ in started.values()]
 cosine_rows = [[alike[b - 1] for b in blocks] for _, alike in started.values()]
 show(
     figure,
-    "Figure 3. Before training, random weights, mean of three seeds. Left: with residuals the "
-    "gradients of all blocks are about equal. Without them that of the first is less than a tenth "
-    "of the last; without residuals and norms there is practically none. Right: without residuals "
-    "all words of a text point in the same direction after two blocks, with norms or without. Do "
-    "not conclude from the left panel alone who will learn.",
+    "Figure 3. Before training, mean of five seeds. With residuals the gradients of all blocks are about equal. "
+    "Without, all words of a text point in one direction after two blocks, with norms or without.",
     "Two plots over 12 blocks. Left, gradient sizes on a log scale: nearly flat for pre-norm, "
     "post-norm and no norms; rising about tenfold for no residuals; rising from 1e-14 to 1e-2 "
     "without residuals and norms. Right, mean cosine of two words: without residuals it reaches 1 "
@@ -1508,20 +1532,24 @@ final = {name: right[-20:].mean() for name, right in deep.items()}
 for name, right in final.items():
     print(f"{name:31s} digits right, last 20 steps: {right:.2f}")
 print(f"{'most frequent digit of a place':31s} digits right: {blind:.2f}")
-figure, axes = plt.subplots(figsize=(7.4, 4.2))
+figure, axes = plt.subplots(figsize=(8.4, 4.2))
+ends = {"most frequent digit of each place": (blind, "grey")}  # each line's height at the end, and colour
 for (name, right), style in zip(deep.items(), ("-", "--", "-.", "-", ":", "-.", "--")):
     smooth = np.convolve(right, np.ones(10) / 10, "valid")  # mean over ten steps
-    axes.plot(np.arange(len(smooth)) + 10, smooth, style, label=name, linewidth=2)
-axes.set(xlabel="step", ylabel="share of digits right", ylim=(0, 1))
-axes.axhline(blind, color="grey", linewidth=1, label="most frequent digit of each place")
-axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1))
+    (line,) = axes.plot(np.arange(len(smooth)) + 10, smooth, style, linewidth=2)
+    ends[name] = smooth[-1], line.get_color()
+axes.plot([10, 80], [blind, blind], color="grey", linewidth=1)
+lowest = 0.0
+for name, (height, colour) in sorted(ends.items(), key=lambda one: one[1][0]):  # the names, none on another
+    lowest = max(height, lowest + 0.065)
+    axes.text(81, lowest, name, color=colour, va="center", fontsize=9)
+axes.set(xlabel="step", ylabel="share of digits right", xlim=(8, 125), ylim=(0, 1), xticks=range(10, 81, 10))
 steps = range(20, 81, 20)
 rows = [[right[step - 20 : step].mean() for step in steps] for right in deep.values()]
 show(
     figure,
-    "Figure 4. Twelve blocks. Four stacks learn, three stay below the grey line: who always writes "
-    "the most frequent digit of each place, without looking at the text, does better. Do not "
-    "conclude anything about models that train for months: this is one task, 80 steps and one seed.",
+    "Figure 4. Twelve blocks, one run each. Four stacks learn, three stay below the grey line: who always writes the "
+    "most frequent digit of each place, without looking, does better. One task, 80 steps: no word on larger models.",
     "Accuracy over 80 steps for seven stacks of 12 blocks, and a grey line at 0.3. The table has "
     "the numbers.",
     text_table(rows, list(deep), [f"steps {s - 19} to {s}" for s in steps], corner="stack"),
@@ -1546,12 +1574,14 @@ answer_depth = "b"
 check_answer("answer_depth", answer_depth)
 
 # %% [markdown]
-# In numbers, all from one seed:
+# In numbers, of this run, and in brackets of four other seeds outside this notebook:
 #
-# - At 0.01 post-norm is not slow, it is **stuck**: 0.1 to 0.2, below the grey line (0.30). Warm-up
-#   helps, but not fully: about 0.7, and when the full rate is reached it falls back for some twenty
-#   steps. At 0.003 it is 0.9.
-# - Pre-norm learns at 0.01 from the first step: 0.9. A stack without norms also learns: 0.75.
+# - At 0.01 post-norm is not slow, it is **stuck**: about 0.1 (0.09 to 0.19), below the grey line (0.30). Warm-up
+#   helps, but not fully: 0.7 (0.60 to 0.70); when the full rate is reached the curve falls back or stands still for
+#   some twenty steps. At 0.003 it is 0.9 (0.86 to 0.90).
+# - Pre-norm learns at 0.01 from the first step: 0.9 (0.82 to 0.88). A stack without norms also learns: 0.75 (0.74 to
+#   0.80).
+# - Without residuals nothing is learned, at either rate (nor in any other run, nor in 320 steps at 0.001).
 #
 # So here **where the norm stands** decides how large the first steps may be. Xiong and others (2020)
 # explain it with the gradients of a new post-norm stack. In figure 3 the post-norm curve looks
@@ -1559,19 +1589,20 @@ check_answer("answer_depth", answer_depth)
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # What sections 1 to 8 say about the measurements, once more, for your machine. No need to read it.
-assert means["12 x added"] > 0.3
-assert means["12 x replaced"] > 0.999
-assert means["  without neighbours"] < 0.7 and means["12 x added"] < 0.7
+assert means["12 x replaced"].min() > 0.999 and means["  without neighbours"].max() < 0.5
+assert magnitudes["  without neighbours"].min() > 0.4 and magnitudes["at the start"].max() < 0.25
+assert means["at the start"].max() < 0.1 < means["12 x added"].min() and means["12 x added"].max() < 0.6
 assert by_place.max() < 0.25 and centre[9] - centre[0] > 3 and (centre.diff() > -0.3).all()
-assert hiding_leaves["far digits"] > 0.96 and hiding_leaves["as many at random"] < 0.9
-assert hiding_leaves["the right digit"] < 0.85
-assert hiding_leaves["at random, the right one spared"] > 0.95  # observed: 0.99
-assert hiding_leaves["all but the right digit"] > 0.95  # observed: 0.99
+for leaves in in_all:  # five stacks; observed at the edge: 0.95, 0.79, 0.57, 0.97
+    assert leaves["far digits"] > 0.92 and leaves["as many at random"] < 0.85
+    assert leaves["the right digit"] < 0.7 and leaves["the right digit"] < leaves["as many at random"] - 0.1
+    assert min(leaves["at random, the right one spared"], leaves["all but the right digit"]) > 0.94
 assert two_blocks["attention"][0] < 0.55 and two_blocks["positions"][0] < 0.4
 assert min(two_blocks[part][0] for part in ("nothing", *parts)) > 0.9
 assert min(two_blocks[part][1] for part in ("nothing", "norms", "second block")) > 0.88
 assert max(two_blocks[part][1] for part in ("residuals", "feed-forward")) < 0.86
-assert facts["nothing"] > 0.85 and facts["feed-forward"] < 0.65 and facts["ReLU"] < 0.65
+assert facts["nothing"] > 0.95 and max(facts["feed-forward"], facts["ReLU"]) < 0.65
+assert facts["feed-forward, twice the steps"] > 0.8  # observed: 0.94, 0.90
 ratio = {kind: sizes[0] / sizes[-1] for kind, (sizes, _) in started.items()}
 assert 0.02 < ratio["no residuals"] < 0.3 and ratio["no residuals, no norms"] < 1e-9
 assert all(0.3 < ratio[kind] < 4 and started[kind][1][-1] < 0.9 for kind in kinds[:3])
@@ -1603,14 +1634,14 @@ assert final["post-norm, rate 0.003"] > final["post-norm, rate 0.01, warm-up"] +
 # of a part is normalised and the path itself has only sums. With 12 blocks post-norm learned at a
 # rate of 0.003 without warm-up, failed at 0.01, and learned at 0.01 with 40 steps of warm-up, but
 # less; pre-norm learned at 0.01 without warm-up. To the friend: it depends on the task, and on what
-# one counts. Digits stayed right, but fewer whole texts were; and of a table of random facts much
-# was wrong without the feed-forward or without its ReLU. One task on which a part
+# one counts. Digits stayed right, but fewer whole texts were; and of a table of random facts half was
+# still wrong without the feed-forward after the training that the whole block needed. One task on which a part
 # is not needed does not show that it is never needed.
 #
 # **Marking scheme** (4 points). 1 point: adds instead of replaces (words stay different, or a
 # path for the gradient), with one measurement. 1 point: where the norm stands on the residual
 # path. 1 point: the measured results **with** learning rates; no point for "post-norm does not
-# train" without a rate. 1 point: needed for another task (facts), so one task does not settle it.
+# train" without a rate. 1 point: it helps in another task (facts), so one task does not settle it.
 # ### END SOLUTION
 
 # %% [markdown]
@@ -1878,7 +1909,7 @@ puzzle("puzzle_sort", puzzle_sort, puzzle_output, np.sort, texts)
 # |---|---|---|---|
 # | residual | $x + f(x)$ | a plus sign | words stay themselves, gradients get through |
 # | layer norm | $\gamma \odot (x - \mu)/\sqrt{\sigma^2 + \epsilon} + \beta$ | `LayerNorm` | numbers of size 1, word by word |
-# | feed-forward | $\operatorname{ReLU}(xW_1 + b_1)W_2 + b_2$ | `FeedForward` | computes, stores facts, word by word |
+# | feed-forward | $\operatorname{ReLU}(xW_1 + b_1)W_2 + b_2$ | `FeedForward` | computes, word by word |
 # | post-norm | $\operatorname{LN}(x + f(x))$ | `norm_first=False` | the paper's order |
 # | pre-norm | $x + f(\operatorname{LN}(x))$ | `norm_first=True` | stands larger learning rates |
 # | parameters | $4(d^2 + d) + 2 d\, d_{ff} + d_{ff} + d + 4d$ | the number of heads plays no part | count before you build |
@@ -1941,5 +1972,5 @@ puzzle("puzzle_sort", puzzle_sort, puzzle_output, np.sort, texts)
 #
 # ## What comes next
 #
-# Your stack reads one text. A translator reads one text and writes another. Lesson 9 gives the
-# block a second attention that looks at **another** sequence: cross-attention.
+# Lesson 10 makes a language model of your blocks: that is the core path. A translator reads one text and writes
+# another: lesson 9 gives the block a second attention that looks at **another** sequence, cross-attention.
