@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from matplotlib.patches import FancyBboxPatch
 from torch import nn
 
+from lesson_kit.attention_view import attention_view
 from lesson_kit.batteries import assert_unchanged
 from lesson_kit.checks import (
     assert_close,
@@ -1542,13 +1543,27 @@ maps = {
     "after training": cross_weights(model, english, spanish)[0].numpy(),
 }
 labels = row_labels(spanish)
-figure, panels = plt.subplots(2, 2, figsize=(11.0, 6.2), height_ratios=(4.2, 2))
-spoken = [label.split(" → ")[1] for label in labels]
-for axes, below, (title, weights) in zip(*panels, maps.items()):
-    draw_heatmap(axes, weights, labels, english, row_label="reads → says", column_label="source")
-    axes.set_title(title)
-    draw_links(below, weights, spoken, english)
-figure.tight_layout()
+def two_maps(maps, rows, said, columns):
+    """Two maps side by side, and below each the same as lines, without the row of <end>."""
+    figure, panels = plt.subplots(2, 2, figsize=(8.2, 5.6), height_ratios=(4.2, 2))
+    for axes, below, (title, weights) in zip(*panels, maps.items()):
+        names = rows if axes is panels[0, 0] else [""] * len(rows)  # the same on the right
+        draw_heatmap(axes, weights, names, columns, row_label="", column_label="source")
+        axes.set_title(title)
+        draw_links(below, weights[: len(said)], said, columns)
+    panels[0, 0].set_ylabel("reads → says")
+    figure.tight_layout()
+    return figure, panels[1]
+
+
+def they_cross(below):
+    """An arrow to the place where the lines of two words cross."""
+    arrow = {"arrowstyle": "->", "color": "black"}
+    below.annotate("they cross", (0.42, 0.56), (0.03, 0.5), va="center", fontsize=9, arrowprops=arrow)
+
+
+figure, (_, lines) = two_maps(maps, labels, spanish, english)
+they_cross(lines)
 trained = maps["after training"]
 for row, positions in enumerate(gold):  # each word looks at its own English word
     assert trained[row, list(positions)].sum() > (0.5 if row == 0 else 0.8)
@@ -1557,15 +1572,12 @@ found = align(cross_weights(model, english, spanish), english)
 print("align:", ", ".join(f"{word} → {said}" for word, said in zip(found, [*spanish, "<end>"])))
 show(
     figure,
-    "Figure 2. Left: a random map, it means nothing, although one can always find a pattern in it. "
-    "Right: the crossing of Figure 1, learned from sentences without 'black cat'. The row that "
-    "SAYS 'negro' looks at 'black'. The row of <end> must put its weight somewhere: do not read "
-    "anything into it.",
+    "Figure 2. Right: the crossing of Figure 1, learned from sentences without 'black cat'; the row that SAYS "
+    "'negro' looks at 'black'. The row of <end> has no English word, and no line below: it means nothing.",
     "Two heat maps, rows: start says el, el says gato, gato says negro, negro says duerme, duerme "
     "says end; columns the, black, cat, is, sleeping. Left weights without pattern. Right nearly "
     "all weight at el/the, gato/cat, negro/black, duerme/is or sleeping. Below each map the same as "
-    "lines between the two sentences: on the right those of black and cat cross, and so do those to is "
-    "and to the end, which means nothing.",
+    "lines between the two sentences, without the end: on the right those of black and cat cross.",
     "\n\n".join(
         f"{title}\n\n{text_table(w, labels, english, corner='reads → says')}"
         for title, w in maps.items()
@@ -1673,22 +1685,16 @@ assert max(max(left) for left in one_left.values()) < 0.85  # observed with five
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 pair_maps = cross_weights(two_heads, english, spanish).numpy()  # (2, n, m)
-figure, panels = plt.subplots(1, 2, figsize=(11.0, 4.2))
-for h, axes in enumerate(panels):
-    draw_heatmap(axes, pair_maps[h], labels, english, row_label="reads → says", column_label="source")
-    axes.set_title(f"head {h}")
-figure.tight_layout()
 assert align(pair_maps, english)[1:3] == ["cat", "black"]  # averaged, the crossing is there
-show(
-    figure,
-    "Figure 2b. One decoder with two heads, on our sentence. Compare their rows of the article. "
-    "Neither map alone is 'the' alignment of this model.",
-    "Two heat maps of the same sentence, one for each head, rows and columns as in Figure 2; the two "
-    "put most of their weight on different words in the row of the article.",
-    "\n\n".join(
-        f"head {h}\n\n{text_table(one, labels, english, corner='reads → says')}"
-        for h, one in enumerate(pair_maps)
-    ),
+article = ", ".join(f"{w:.2f} on '{word}'" for word, w in zip(english, pair_maps[1, 0]) if w > 0.1)
+attention_view(
+    labels,
+    pair_maps[None],
+    keys=english,
+    first=(0, 1),
+    caption="Figure 2b. One decoder with two heads, on our sentence. Compare their rows of the article (arrow keys: "
+    "the other head). Neither map alone is 'the' alignment of this model.",
+    alt=f"L0H1, rows and columns as in Figure 2. The row of the article: {article}.",
 )
 
 # %% [markdown]
@@ -1855,17 +1861,11 @@ assert first_map[1].argmax() == 2 and first_map[2].argmax() == 1  # the crossing
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 french_rows = [f"{r} → {s}" for r, s in zip(["<start>", *chat[1]], [*chat[1], "<end>"])]
-figure, panels = plt.subplots(2, 2, figsize=(11.0, 6.2), height_ratios=(4.2, 2))
-for axes, below, (title, weights) in zip(*panels, french_maps.items()):
-    draw_heatmap(axes, weights, french_rows, chat[0], row_label="reads → says", column_label="source")
-    axes.set_title(title)
-    draw_links(below, weights, [*chat[1], "<end>"], chat[0])
-figure.tight_layout()
+figure, _ = two_maps(french_maps, french_rows, chat[1], chat[0])
 show(
     figure,
-    "Figure 2c. The map of lesson 1's translator and of this lesson's, on one sentence that neither model has "
-    "seen. Compare them row by row. Where they differ, neither translates worse: both are "
-    "right.",
+    "Figure 2c. The map of lesson 1's translator and of this lesson's, on one sentence that neither has seen. "
+    "Compare them row by row. Where they differ, neither translates worse: both are right.",
     "Two heat maps, rows: start says le, le says chat, chat says noir, noir says dort, dort says end; "
     "columns the, black, cat, is, sleeping. On the left chat looks at cat and noir at black. Below each "
     "map the same as lines between the two sentences, with the lines of black and cat crossed.",
@@ -2195,10 +2195,10 @@ slider(
     written_without,
     "hidden word",
     ("nothing", *OURS[0]),
-    pictures=("nothing", "the", "cat", "black"),
+    pictures=("nothing", "cat"),
     caption="Try it. Which English words can be hidden without any harm? Where one is lost, what does "
     "the model write in its place, and do the words after it suffer?",
-    size=(4.4, 3.6),
+    size=(4.1, 3.6),
 )
 
 # %% [markdown]
@@ -2262,10 +2262,12 @@ assert third < 0.75  # the last line: without; observed with three seeds: 0.47 t
 #
 # ### Is attention an explanation?
 #
-# Two papers of 2019 answer with no and with it depends; lesson 13 tells what each found, and tries both. One of
-# their experiments we do here (after Wiegreffe and Pinter, who trained models whose attention was pushed away
-# from that of a normal model, and looked whether the predictions survive): the recipe of section 5, plus a
-# penalty for **every weight on the gold alignment**. We call the result the liar.
+# Two papers of 2019, both about recurrent classifiers. Jain and Wallace, *Attention is not Explanation*: for many
+# texts they found quite different weights with the same prediction. Wiegreffe and Pinter, *Attention is not not
+# Explanation*: weights invented for one text are no model. They **trained** models whose attention was pushed away
+# from that of a normal model, and looked whether the predictions survive; and they asked whether the weights are
+# needed at all. We do as they did: the recipe of section 5, plus a penalty for **every weight on the gold
+# alignment**. We call the result the liar. (Lesson 13 changes the weights of trained models, for either side.)
 #
 # **Predict, then run.** The model pays for every look at the right word. What will its exact match
 # be, and what its alignment score?
@@ -2313,20 +2315,14 @@ maps = {
 }
 print("liar:", " ".join(translate(liar, english)))
 assert translate(liar, english) == spanish
-figure, panels = plt.subplots(2, 2, figsize=(11.0, 6.2), height_ratios=(4.2, 2))
-spoken = [label.split(" → ")[1] for label in labels]
-for axes, below, (title, weights) in zip(*panels, maps.items()):
-    draw_heatmap(axes, weights, labels, english, row_label="reads → says", column_label="source")
-    axes.set_title(title)
-    draw_links(below, weights, spoken, english)
-figure.tight_layout()
 for row, positions in enumerate(gold):
     assert maps["liar"][row, list(positions)].sum() < 0.1
+figure, (lines, _) = two_maps(maps, labels, spanish, english)
+they_cross(lines)
 show(
     figure,
-    "Figure 3. Two models that write the same translation. The liar, on the right-hand side, puts "
-    "nearly no weight on the word that it translates. The other map is no less worth for that: "
-    "nobody had trained its model to show anything.",
+    "Figure 3. Two models that write the same translation. The liar puts nearly no weight on the word that it "
+    "translates. The other map is worth no less for that: nobody had trained its model to show anything.",
     "Two heat maps of the same sentence. Left, as in Figure 2, the crossing alignment. Right nearly "
     "no weight on the gold positions; each row looks at other words.",
     "\n\n".join(
@@ -2466,6 +2462,7 @@ end = column(
 )
 arrow((2.4, top), (2.4, top + 0.4), (4.9, top + 0.4), (4.9, 5.7), (5.42, 5.7))
 axes.text(4.85, top + 0.5, "memory: keys and values", ha="right", fontsize=9, style="italic")
+axes.text(4.85, top + 0.95, "only here the two sides touch", ha="right", fontsize=9, color="#2166ac")
 arrow((7.2, end), (7.2, end + 0.5))
 box(7.2, end + 0.85, "nn.Linear, softmax", "ends", "2")
 arrow((7.2, end + 1.15), (7.2, end + 1.6))
@@ -2483,10 +2480,8 @@ for x, side, height, name in (
     axes.text(side, 2.85 + height / 2, name, color="grey", fontsize=9, **middle)
 show(
     figure,
-    "Figure 4. The transformer of 2017 from the course's parts; in brackets the lesson that built "
-    "each. The two sides touch only in the cross-attention: with N blocks, in that of every decoder "
-    "block. The drawing is the paper's post-norm version; our encoder is pre-norm, and the paper's "
-    "word vectors and read-out share their weights, which ours do not.",
+    "Figure 4. The transformer of 2017 from the course's parts; in brackets the lesson that built each. The drawing "
+    "is the paper's, post-norm; our encoder is pre-norm, and our word vectors and read-out share nothing.",
     "Two columns of boxes. Left the encoder: word vectors, positions, self-attention, add and "
     "norm, feed-forward, add and norm. Right the decoder: word vectors, positions, masked "
     "self-attention, add and norm, cross-attention, add and norm, feed-forward, add and norm, "
