@@ -62,6 +62,7 @@ def test_every_message_is_translated_with_its_fields_and_code() -> None:
     assert list(remarks(GERMAN)) == []
 
 
+@pytest.mark.slow
 def test_solved_it_has_all_points_and_untouched_none(
     bundle: Bundle, released: NotebookNode
 ) -> None:
@@ -80,6 +81,7 @@ def a_mistake() -> tuple[str, str]:
     return known.source, sentence
 
 
+@pytest.mark.slow
 def test_a_known_mistake_has_its_sentence_in_the_notebook(
     root: Path, released: NotebookNode
 ) -> None:
@@ -105,6 +107,7 @@ def test_a_known_mistake_has_its_sentence_in_the_notebook(
     assert "weichen um mehr ab, als die Prüfung für Rundung erlaubt; der erste bei [0]:" in box
 
 
+@pytest.mark.slow
 def test_a_known_mistake_has_its_sentence_on_the_page(bundle: Bundle) -> None:
     source, sentence = a_mistake()
     result = graded(bundle, notebook_with(bundle, {"similarity_scores": source}))
@@ -115,6 +118,7 @@ def test_a_known_mistake_has_its_sentence_on_the_page(bundle: Bundle) -> None:
     assert "Besteht mit der Lösung des Kurses für similarity_scores; mit deiner nicht." in page
 
 
+@pytest.mark.slow
 def test_a_class_has_its_language_and_untranslated_lessons_their_english(tmp_path: Path) -> None:
     told: list[str] = []
     course = tiny_course(tmp_path / "course")
