@@ -20,7 +20,7 @@ from autograder.classroom.hand_out import release
 from autograder.classroom.late import TO_BEGIN_WITH, LatePolicy
 from autograder.classroom.new_gradebook import begin_gradebook
 from autograder.classroom.roster import Roster
-from autograder.course.languages import ENGLISH
+from autograder.course.languages import ENGLISH, languages
 from autograder.course.lessons import Course
 from autograder.course.translation import course_in
 from autograder.files import holds_something, write_whole
@@ -102,7 +102,7 @@ title = {title!r}
 # The random inputs of the tests come from this seed and the notebook that is graded.
 seed = {seed}
 
-# What students read, "en" or "de". What is in source/ and release/ was made in it; a lesson that
+# What students read: {languages}. What is in source/ and release/ was made in it; a lesson that
 # has no translation keeps its English text. Changed here, it counts for lessons that come later.
 language = "{language}"
 
@@ -214,6 +214,7 @@ def new_class(
         seed=secrets.randbelow(2**31),
         short_answers=short_answers,
         language=language,
+        languages=" or ".join(f'"{name}"' for name in languages()),
         limits=_as_toml(Limits()),
         late=_as_toml(TO_BEGIN_WITH),
         due="\n".join(_due(name, course.terms.due) for name in names),

@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 @click.option(
     "--language",
     default="en",
-    help="what students read: en, or de where a lesson is translated; class.toml keeps it",
+    help="what students read, such as de; a lesson that is not translated stays English",
 )
 @click.option("--add", is_flag=True, help="put them into the class that DIR is already")
 @click.option("--core", is_flag=True, help="only the lessons of the core path; see course.toml")
