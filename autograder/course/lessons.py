@@ -28,6 +28,7 @@ from autograder.course.course_toml import (
     read_course_toml,
 )
 from autograder.course.overlay import ClassTerms, Overlay, read_overlay
+from autograder.course.points import change_points
 from autograder.course.source_rules import LessonError, check_cells, check_regions
 from autograder.notebooks import (
     KERNEL,
@@ -96,6 +97,8 @@ class Lesson:
     core_minutes: int = 0
     #: Of its page and boxes, where that is not English; see :mod:`autograder.course.translation`.
     language: str = ""
+    #: What another course that has this lesson gives for an exercise, by its name.
+    points: tuple[tuple[str, float], ...] = ()
 
     def __getstate__(self) -> dict[str, object]:
         """For another process: a copy, since what is read later may be added meanwhile."""
@@ -132,6 +135,7 @@ class Lesson:
         notebook.metadata = nbformat.from_dict({**KERNEL, LESSON: self.described()})
         _give_ids(self.folder, notebook)
         check_cells(self.source_path, text, notebook)
+        change_points(self.source_path, notebook, dict(self.points))
         return notebook
 
     def described(self) -> NotebookNode:

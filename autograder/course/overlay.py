@@ -9,6 +9,7 @@
     minutes = 120
     weight = 2
     due = 2027-03-01T23:59:00+01:00
+    points = {variance = 5, written_why = 2}
 
 ``extends`` is a folder, said from that of the course itself.
 """
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from autograder.course.lessons import Lesson
 
 _OF_OVERLAY = ("extends", "title", "picture", "leave_out", "change")
-_OF_CHANGE = ("title", "about", "minutes", "weight", "due")
+_OF_CHANGE = ("title", "about", "minutes", "weight", "due", "points")
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ class Overlay:
                     draft=lesson.draft or lesson.folder in self.leave_out,
                     needs=tuple(name for name in lesson.needs if name not in self.leave_out),
                     earlier=tuple(made),
+                    points=tuple(said.get("points", {}).items()),
                     **fields,
                 )
             )
@@ -154,7 +156,14 @@ def _check_change(name: str, said: object) -> None:
         raise WrongCourseToml(f"{where}minutes should be a whole number, such as 90")
     if type(weight) not in (int, float) or weight < 0:
         raise WrongCourseToml(f"{where}weight should be a number, such as 2")
+    points = said.get("points", {})
+    if not isinstance(points, dict) or not all(map(_is_worth, points.values())):
+        raise WrongCourseToml(f"{where}points should be numbers, such as {{softmax = 3}}")
     if due is not None and (not isinstance(due, datetime) or due.tzinfo is None):
         raise WrongCourseToml(
             f"{where}due should be a time with its offset, such as 2027-03-01T23:59:00+01:00"
         )
+
+
+def _is_worth(points: object) -> bool:
+    return type(points) in (int, float) and points > 0  # type: ignore[operator]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import nbformat
@@ -16,8 +18,10 @@ from autograder.classroom.gradebook import open_gradebook
 from autograder.classroom.held_back import lies_in
 from autograder.classroom.new_class import new_class
 from autograder.cli.main import main
-from autograder.course.lessons import Course
+from autograder.course.lessons import Course, Lesson
 from autograder.course.source_rules import LessonError
+
+from ..conftest import COURSE
 
 OVERLAY = """
 extends = "../whole"
@@ -34,6 +38,7 @@ title = "Means with weights"
 minutes = 30
 weight = 2
 due = 2027-03-01T23:59:00+01:00
+points = {weighted_mean = 9}
 """
 
 
@@ -83,6 +88,26 @@ def test_it_builds_without_running_what_was_run(top: Path) -> None:
     assert not (top / "short/course/01-standard-scores").exists()
 
 
+def worth(lesson: Lesson, exercise: str) -> tuple[list[float], list[float]]:
+    """Points of an exercise's checks, and of the named checks in them."""
+    cells = [cell for name, cell in lesson.tests.items() if name.startswith(f"test_{exercise}")]
+    named = re.findall(r"^with check\(.*points=([\d.]+)", "\n".join(c.source for c in cells), re.M)
+    return [cell.metadata["nbgrader"]["points"] for cell in cells], [float(one) for one in named]
+
+
+def test_an_exercise_has_other_points(top: Path) -> None:
+    [lesson] = Course.load(top / "short").lessons
+    assert sum(worth(lesson, "weighted_mean")[0]) == 9
+    was = COURSE.lesson("03")
+    name = "dot_product_variance"
+    twice = replace(was, points=((name, 2 * sum(worth(was, name)[0])),))
+    assert worth(twice, name) == tuple([2 * one for one in part] for part in worth(was, name))
+    assert worth(was, name)[1]
+    other = replace(was, points=(("median", 2),))
+    with pytest.raises(LessonError, match="no exercise 'median' with points; there are"):
+        _ = other.notebook
+
+
 def test_a_class_begins_with_its_dates_and_weights(top: Path) -> None:
     made = new_class(Course.load(top / "short"), top / "class", say=lambda line: None)
     assert made.assignments == ["02-weighted-mean"]
@@ -98,6 +123,7 @@ def test_a_class_begins_with_its_dates_and_weights(top: Path) -> None:
         ("minutes = 30", "minuts = 30", "change of 02-weighted-mean: minuts is unknown"),
         ("weight = 2", 'weight = "2"', "weight should be a number"),
         ("23:59:00+01:00", "23:59:00", "due should be a time with its offset"),
+        ("_mean = 9", "_mean = 0", "points should be numbers, such as"),
         ("../whole", "../other", "course.toml is missing"),
         ("logo.png", "logo.svg", "should be a PNG"),
         ('title = "Statistics', 'lesson = "Statistics', "lesson is unknown; there are extends"),
