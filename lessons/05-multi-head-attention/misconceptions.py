@@ -124,10 +124,7 @@ with exercise("split_heads", base=SHORT_SPLIT_HEADS):
     wrong(
         "split_no_check_for_torch",
         {
-            """
-                if x.shape[-1] % num_heads:
-                    raise ValueError(f"{num_heads}")
-            """: "",
+            "x.shape[-1] % num_heads": "False",
             "-2, -3": "-3, -2",
         },
         "With a torch tensor that does not divide, torch's RuntimeError is raised. (NumPy happens "
@@ -950,12 +947,7 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
 
     wrong(
         "mha_no_check",
-        {
-            """
-                if d_model % num_heads:
-                    raise ValueError(f"{d_model}, {num_heads}")
-            """: "",
-        },
+        {"d_model % num_heads": "False"},
         "The constructor accepts a d_model that is not a multiple of num_heads. It should raise a "
         "ValueError at once, and not leave the failure to forward.",
     )
@@ -1134,6 +1126,7 @@ def load_builtin_weights(attention, builtin):
         for layer, weight, bias in zip(layers, weights, biases):
             layer.weight.copy_(weight)
             layer.bias.copy_(bias)
+    return None
 """
 
 
@@ -1173,23 +1166,13 @@ with exercise("load_builtin_weights", base=SHORT_LOAD_BUILTIN_WEIGHTS):
 
     wrong(
         "load_biases_always_zero",
-        {
-            """
-                if builtin.in_proj_bias is not None:
-                    biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-            """: "",
-        },
+        {"builtin.in_proj_bias is not None": "False"},
         "Your biases become 0 also where builtin has biases. Only for bias=False that is right.",
     )
 
     wrong(
         "load_out_bias_forgotten",
-        {
-            "layer.bias.copy_(bias)": """
-                if layer is not attention.W_o:
-                    layer.bias.copy_(bias)
-            """,
-        },
+        {"layer.bias.copy_(bias)": "layer is attention.W_o or layer.bias.copy_(bias)"},
         "The bias of out_proj is not copied: the bias of W_o keeps its random start.",
     )
 
@@ -1201,13 +1184,7 @@ with exercise("load_builtin_weights", base=SHORT_LOAD_BUILTIN_WEIGHTS):
 
     wrong(
         "load_bias_false_fails",
-        {
-            "[torch.zeros(d_model)] * 4": "[*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]",
-            """
-                if builtin.in_proj_bias is not None:
-                    biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-            """: "",
-        },
+        {"builtin.in_proj_bias is not None": "True"},
         "With bias=False the builtin has no bias to copy, and your code fails. Yours should "
         "become 0.",
     )
@@ -1221,20 +1198,7 @@ with exercise("load_builtin_weights", base=SHORT_LOAD_BUILTIN_WEIGHTS):
 
     wrong(
         "load_shared_out_proj",
-        {
-            """
-                with torch.no_grad():
-                    for layer, weight, bias in zip(layers, weights, biases):
-                        layer.weight.copy_(weight)
-                        layer.bias.copy_(bias)
-            """: """
-                with torch.no_grad():
-                    for layer, weight, bias in zip(layers, weights, biases):
-                        layer.weight.copy_(weight)
-                        layer.bias.copy_(bias)
-                attention.W_o.weight = builtin.out_proj.weight
-            """,
-        },
+        {"return None": "attention.W_o.weight = builtin.out_proj.weight"},
         "W_o's weight is the very parameter of builtin, or shares its memory: training one changes "
         "the other.",
     )
@@ -1247,20 +1211,7 @@ with exercise("load_builtin_weights", base=SHORT_LOAD_BUILTIN_WEIGHTS):
 
     wrong(
         "load_frozen",
-        {
-            """
-                with torch.no_grad():
-                    for layer, weight, bias in zip(layers, weights, biases):
-                        layer.weight.copy_(weight)
-                        layer.bias.copy_(bias)
-            """: """
-                with torch.no_grad():
-                    for layer, weight, bias in zip(layers, weights, biases):
-                        layer.weight.copy_(weight)
-                        layer.bias.copy_(bias)
-                attention.requires_grad_(False)
-            """,
-        },
+        {"return None": "attention.requires_grad_(False)"},
         "Your parameters no longer require a gradient, so the layer cannot be trained any more.",
     )
 
@@ -1278,38 +1229,13 @@ with exercise("load_builtin_weights", base=SHORT_LOAD_BUILTIN_WEIGHTS):
 
     wrong(
         "load_moves_the_weights",
-        {
-            """
-                for layer, weight, bias in zip(layers, weights, biases):
-                    layer.weight.copy_(weight)
-                    layer.bias.copy_(bias)
-            """: """
-                for layer, weight, bias in zip(layers, weights, biases):
-                    layer.weight.copy_(weight)
-                    layer.bias.copy_(bias)
-                for parameter in builtin.parameters():
-                    parameter.zero_()
-            """,
-        },
+        {"return None": "[parameter.data.zero_() for parameter in builtin.parameters()]"},
         "builtin's weights are set to 0 after they were read. builtin must not change.",
     )
 
     wrong(
         "load_returns_attention",
-        {
-            """
-                with torch.no_grad():
-                    for layer, weight, bias in zip(layers, weights, biases):
-                        layer.weight.copy_(weight)
-                        layer.bias.copy_(bias)
-            """: """
-                with torch.no_grad():
-                    for layer, weight, bias in zip(layers, weights, biases):
-                        layer.weight.copy_(weight)
-                        layer.bias.copy_(bias)
-                return attention
-            """,
-        },
+        {"return None": "return attention"},
         "Your function returns something (the layer, for one). The layer is changed in place, and "
         "nothing is returned.",
     )
@@ -1349,12 +1275,7 @@ with exercise("load_builtin_weights", base=SHORT_LOAD_BUILTIN_WEIGHTS):
 
     wrong(
         "load_no_kdim_check",
-        {
-            """
-                if builtin.kdim != d_model or builtin.vdim != d_model:
-                    raise ValueError("kdim or vdim")
-            """: "",
-        },
+        {"builtin.kdim != d_model or builtin.vdim != d_model": "False"},
         "A builtin with a kdim or vdim of its own has no in_proj_weight, and your code fails with "
         "another error. It should be a ValueError.",
     )
@@ -1399,30 +1320,14 @@ with exercise("load_builtin_weights", base=SHORT_LOAD_BUILTIN_WEIGHTS):
 
     wrong(
         "load_in_proj_bias_forgotten",
-        {
-            "layer.bias.copy_(bias)": """
-                if layer is attention.W_o:
-                    layer.bias.copy_(bias)
-            """,
-        },
+        {"layer.bias.copy_(bias)": "layer is attention.W_o and layer.bias.copy_(bias)"},
         "in_proj_bias is not copied: the biases of W_q, W_k and W_v keep their random start.",
         seen="a trial with typical wrong answers",
     )
 
     wrong(
         "load_records_a_gradient",
-        {
-            """
-                with torch.no_grad():
-                    for layer, weight, bias in zip(layers, weights, biases):
-                        layer.weight.copy_(weight)
-                        layer.bias.copy_(bias)
-            """: """
-                for layer, weight, bias in zip(layers, weights, biases):
-                    layer.weight.copy_(weight)
-                    layer.bias.copy_(bias)
-            """,
-        },
+        {"with torch.no_grad():": "with torch.enable_grad():"},
         "You write into a parameter while torch records gradients, and torch refuses. Copying is "
         "no computation to be learned from: do it where no gradient is recorded.",
         seen="a trial with typical wrong answers",
@@ -1431,16 +1336,9 @@ with exercise("load_builtin_weights", base=SHORT_LOAD_BUILTIN_WEIGHTS):
     wrong(
         "load_assigns_tensors",
         {
-            """
-                with torch.no_grad():
-                    for layer, weight, bias in zip(layers, weights, biases):
-                        layer.weight.copy_(weight)
-                        layer.bias.copy_(bias)
-            """: """
-                for layer, weight, bias in zip(layers, weights, biases):
-                    layer.weight = weight
-                    layer.bias = bias
-            """,
+            "with torch.no_grad():": "with torch.enable_grad():",
+            "layer.weight.copy_(weight)": "layer.weight = weight",
+            "layer.bias.copy_(bias)": "layer.bias = bias",
         },
         "You put a plain tensor in the place of a parameter, and torch refuses. Keep the "
         "parameter and write the numbers into it.",
@@ -1450,20 +1348,11 @@ with exercise("load_builtin_weights", base=SHORT_LOAD_BUILTIN_WEIGHTS):
     wrong(
         "load_recording_left_off_without_biases",
         {
-            """
-                with torch.no_grad():
-                    for layer, weight, bias in zip(layers, weights, biases):
-                        layer.weight.copy_(weight)
-                        layer.bias.copy_(bias)
-            """: """
+            "with torch.no_grad():": """
                 torch.set_grad_enabled(False)
-                for layer, weight, bias in zip(layers, weights, biases):
-                    layer.weight.copy_(weight)
-                    layer.bias.copy_(bias)
-                if builtin.in_proj_bias is None:
-                    return
-                torch.set_grad_enabled(True)
+                if layers:
             """,
+            "return None": "torch.set_grad_enabled(builtin.in_proj_bias is not None)",
         },
         "After loading from a builtin without biases torch records no gradients any more, "
         "anywhere, as where recording is switched off and an early return skips the line that "
