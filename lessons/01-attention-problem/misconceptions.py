@@ -1030,11 +1030,7 @@ with exercise("weighted_average", base=SHORT_WEIGHTED_AVERAGE):
         "average_refuses_single_zeros",
         {
             "weights < 0": "weights <= 0",
-            """
-                if not weights.any(-1).all():
-                    raise ValueError
-                weights = weights / weights.sum(-1, keepdims=True)
-            """: "",
+            "not weights.any(-1).all()": "False",
             ", weights": ", weights / weights.sum(-1, keepdims=True)",
         },
         "You refuse rows that hold a zero. A weight of 0 is fine: that value is not looked at. "

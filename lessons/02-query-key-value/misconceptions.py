@@ -1315,10 +1315,7 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
     wrong(
         "temperature_as_the_axis",
         {
-            """
-                if temperature <= 0:
-                    raise ValueError(f"temperature must be larger than 0 and is {temperature}")
-            """: "",
+            "temperature <= 0": "False",
             "(query, keys) /": "(query, keys),",
         },
         "You hand the temperature to softmax, which takes its second argument for the axis. "

@@ -187,14 +187,8 @@ with exercise("next_token_loss", base=SHORT_LOSS):
     wrong(
         "loss_no_errors",
         {
-            """
-                if tokens.shape[-1] < 2:
-                    raise ValueError("a text of one token")
-            """: "",
-            """
-                if not counted.any():
-                    raise ValueError("nothing to count")
-            """: "",
+            "tokens.shape[-1] < 2": "False",
+            "not counted.any()": "False",
         },
         "With nothing to count you raise no error. The mean of no numbers is NaN, which would "
         "then go into every parameter. Raise a ValueError, for texts of one token and for a keep "
@@ -203,12 +197,7 @@ with exercise("next_token_loss", base=SHORT_LOSS):
 
     wrong(
         "loss_no_error_for_keep",
-        {
-            """
-                if not counted.any():
-                    raise ValueError("nothing to count")
-            """: "",
-        },
+        {"not counted.any()": "False"},
         "Where keep leaves nothing to count, as where it keeps first tokens alone, no error is "
         "raised. The mean of no numbers is NaN. Raise a ValueError. (A kept first token is no target.)",
     )
@@ -879,14 +868,9 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
     wrong(
         "sampling_no_errors",
         {
-            """
-                if temperature < 0:
-                    raise ValueError(f"temperature {temperature}")
-                if top_k is not None and top_k < 1:
-                    raise ValueError(f"top_k {top_k}")
-                if top_p is not None and not 0 < top_p <= 1:
-                    raise ValueError(f"top_p {top_p}")
-            """: "",
+            "temperature < 0": "False",
+            "top_k is not None and top_k < 1": "False",
+            "top_p is not None and not 0 < top_p <= 1": "False",
         },
         "A value out of range goes through: a negative temperature, for one, prefers the least "
         "likely tokens. Each such value, of top_k and top_p too, is a ValueError.",

@@ -99,12 +99,7 @@ with exercise("patches"):
 
     wrong(
         "patches_no_error",
-        {
-            """
-                if height % size or width % size:
-                    raise ValueError(f"images has shape {tuple(images.shape)}: no whole patches of size {size}")
-            """: "",
-        },
+        {"height % size or width % size": "False"},
         "A side that is no multiple of size ends in whatever error comes later; the reshape of a torch tensor "
         "gives a RuntimeError. It should be a ValueError.",
     )

@@ -387,15 +387,7 @@ with exercise("LlamaBlock"):
     )
     wrong(
         "no_errors",
-        {
-            """
-            if d_model % num_heads or num_heads % num_kv_heads:
-                raise ValueError(
-                    f"d_model = {d_model}, num_heads = {num_heads}, num_kv_heads = {num_kv_heads}: "
-                    "each should be a multiple of the next"
-                )
-            """: "",
-        },
+        {"d_model % num_heads or num_heads % num_kv_heads": "False"},
         "Head counts that do not divide are not refused when the block is made. They are a ValueError.",
     )
     wrong(
