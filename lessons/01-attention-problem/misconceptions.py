@@ -122,10 +122,8 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
     wrong(
         "rnn_writes_into_h0",
         {
-            "h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []": """
-                h_ = np.zeros(W_h.shape[0]) if h0 is None else h0
-                H = []
-            """,
+            "h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []":
+                "h_ = np.zeros(W_h.shape[0]) if h0 is None else h0; H = []",
             "W_x + h": "W_x + h_",
             "H.append(h)": """
                 if h_.dtype.kind == "f":
@@ -142,10 +140,8 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
     wrong(
         "rnn_same_array_in_each_row",
         {
-            "h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []": """
-                h = np.zeros(W_h.shape[0]) if h0 is None else h0.astype(float)
-                H = []
-            """,
+            "h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []":
+                "h = np.zeros(W_h.shape[0]) if h0 is None else h0.astype(float); H = []",
             "h = np": "h[:] = np",
         },
         "All your rows come out equal to the last state, as when a list holds one array n times "
@@ -180,10 +176,7 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
         {
             "in X:": "in range(len(X)):",
             "x @ W_x": "X[x] @ W_x",
-            "H.append(h)": """
-                X[x] = 0
-                H.append(h)
-            """,
+            "H.": "X[x] = 0; H.",
         },
         "Your function writes into the caller's X. Inputs are never changed.",
     )
@@ -455,13 +448,7 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
 
     wrong(
         "rnn_adds_in_place",
-        {
-            "h = np.tanh(x @ W_x + h @ W_h)": """
-                drive = x @ W_x
-                drive += h @ W_h
-                h = np.tanh(drive)
-            """,
-        },
+        {"h = np.tanh(x @ W_x + h @ W_h)": "drive = x @ W_x; drive += h @ W_h; h = np.tanh(drive)"},
         "The sum inside tanh is kept in the dtype of the word's part, as += does it. With whole "
         "numbers in X and W_x the old state's part does not fit in there, and of float64 beside "
         "float32 digits are lost.",
@@ -626,12 +613,7 @@ with exercise("position_influence", base=SHORT_POSITION_INFLUENCE):
 
     wrong(
         "influence_writes_into_w_h",
-        {
-            "return np.array(result[::-1])": """
-                W_h *= 0
-                return np.array(result[::-1])
-            """,
-        },
+        {"return": "W_h *= 0; return"},
         "Your function changes the caller's W_h in place. Inputs are never changed.",
     )
 

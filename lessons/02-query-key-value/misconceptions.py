@@ -754,12 +754,7 @@ def softmax(x, axis=-1):
 with exercise("softmax", base=PLAIN_SOFTMAX):
     wrong(
         "uniform_in_masked_rows",
-        {
-            "e = np.exp(x - x.max(axis=axis, keepdims=True))": """
-                x = np.maximum(x, -1e9)
-                e = np.exp(x - x.max(axis=axis, keepdims=True))
-            """,
-        },
+        {"e =": "x = np.maximum(x, -1e9); e ="},
         "A row that is all -inf gets the weight 1/n everywhere: it looks at everything it may not "
         "see. It must be zeros.",
         seen="masks written as -1e9, as in many public implementations",
@@ -767,12 +762,7 @@ with exercise("softmax", base=PLAIN_SOFTMAX):
 
     wrong(
         "nan_to_num_of_scores",
-        {
-            "e = np.exp(x - x.max(axis=axis, keepdims=True))": """
-                x = np.where(np.isneginf(x), 0, x)
-                e = np.exp(x - x.max(axis=axis, keepdims=True))
-            """,
-        },
+        {"e =": "x = np.where(np.isneginf(x), 0, x); e ="},
         "You replace -inf by the score 0 before the softmax. Forbidden keys then get weight. The "
         "weight of -inf is exactly 0.",
     )
@@ -1135,12 +1125,7 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
 
     wrong(
         "values_share_no_axes",
-        {
-            "return (weights[..., None, :] @ values)[..., 0, :], weights": """
-                values = np.broadcast_to(values, (*weights.shape, values.shape[-1]))
-                return (weights[..., None, :] @ values)[..., 0, :], weights
-            """,
-        },
+        {"return": "values = np.broadcast_to(values, (*weights.shape, values.shape[-1])); return"},
         "Your code has no place for batch axes that the values have and the weights have not. The "
         "leading axes of all three arguments broadcast.",
     )

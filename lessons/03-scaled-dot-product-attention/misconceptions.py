@@ -102,10 +102,8 @@ with exercise("dot_product_variance", base=SHORT_DOT_PRODUCT_VARIANCE):
     wrong(
         "variance_keys_are_shuffled_queries",
         {
-            "q, k = rng.standard_normal((2, num_pairs, d_k))": """
-                q = rng.standard_normal((num_pairs, d_k))
-                k = rng.permuted(q, axis=0)
-            """,
+            "q, k = rng.standard_normal((2, num_pairs, d_k))":
+                "q = rng.standard_normal((num_pairs, d_k)); k = rng.permuted(q, axis=0)",
         },
         "Your keys are the numbers of the queries in another order. Each pair has a key of its own: "
         "draw it anew.",
@@ -188,10 +186,8 @@ with exercise("dot_product_variance", base=SHORT_DOT_PRODUCT_VARIANCE):
     wrong(
         "variance_chain_of_vectors",
         {
-            "q, k = rng.standard_normal((2, num_pairs, d_k))": """
-                chain = rng.standard_normal((num_pairs + 1, d_k))
-                q, k = chain[1:], chain[:-1]
-            """,
+            "q, k = rng.standard_normal((2, num_pairs, d_k))":
+                "chain = rng.standard_normal((num_pairs + 1, d_k)); q, k = chain[1:], chain[:-1]",
         },
         "Your values lie further from d_k than those of new pairs, as when pairs share vectors: "
         "for one, the key of a pair is the query of the next. Each pair has a query and a key of "
@@ -202,10 +198,8 @@ with exercise("dot_product_variance", base=SHORT_DOT_PRODUCT_VARIANCE):
     wrong(
         "variance_keys_are_queries_of_other_pairs",
         {
-            "q, k = rng.standard_normal((2, num_pairs, d_k))": """
-                q = rng.standard_normal((num_pairs, d_k))
-                k = np.roll(q, 1, axis=0)
-            """,
+            "q, k = rng.standard_normal((2, num_pairs, d_k))":
+                "q = rng.standard_normal((num_pairs, d_k)); k = np.roll(q, 1, axis=0)",
         },
         "With two pairs of one feature your variance is 0, or next to it, as when the keys are the "
         "queries of other pairs: for one, those of the pair before. Each pair has a query and a "
@@ -576,10 +570,8 @@ with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTE
     wrong(
         "attention_scales_q_in_place",
         {
-            "s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])": """
-                Q /= math.sqrt(Q.shape[-1])
-                s = Q @ np.swapaxes(K, -1, -2)
-            """,
+            "s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])":
+                "Q /= math.sqrt(Q.shape[-1]); s = Q @ np.swapaxes(K, -1, -2)",
         },
         "Q is divided in place: the caller's array is changed, and integers cannot take it.",
     )
@@ -1270,10 +1262,8 @@ with exercise(
     wrong(
         "torch_attention_mask_gets_head_axis",
         {
-            "s = Q": """
-                mask = mask.unsqueeze(1) if mask is not None and mask.ndim == 3 else mask
-                s = Q
-            """,
+            "s = Q":
+                "mask = mask.unsqueeze(1) if mask is not None and mask.ndim == 3 else mask; s = Q",
         },
         "You insert an axis into the mask. A mask broadcasts to the weights as it is; an inserted "
         "axis turns batch axes into other ones or makes the weights larger.",
@@ -1655,12 +1645,7 @@ with exercise("gradient_descent"):
 
     wrong(
         "descent_clips_the_gradient",
-        {
-            "loss.backward()": """
-                loss.backward()
-                nn.utils.clip_grad_norm_(parameters, 1.0)
-            """,
-        },
+        {"backward()": "backward(); nn.utils.clip_grad_norm_(parameters, 1.0)"},
         "You clip the gradients before the step. Here each parameter moves by `lr` times its "
         "gradient, however long that is.",
         seen="a trial with typical wrong answers",
@@ -1668,12 +1653,7 @@ with exercise("gradient_descent"):
 
     wrong(
         "descent_clips_at_10",
-        {
-            "loss.backward()": """
-                loss.backward()
-                nn.utils.clip_grad_norm_(parameters, 10.0)
-            """,
-        },
+        {"backward()": "backward(); nn.utils.clip_grad_norm_(parameters, 10.0)"},
         "With steep losses your parameters move by less than `lr` times their gradient, as when "
         "gradients are clipped. Here each moves by the whole of it, however long that is.",
         seen="answers written blind",

@@ -177,10 +177,8 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
     wrong(
         "self_views_kept_from_the_start",
         {
-            "self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)": """
-                self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-                self._all = [self.W_q, self.W_k, self.W_v]
-            """,
+            "d_v)) / math.sqrt(d_model)":
+                "d_v)) / math.sqrt(d_model); self._all = [self.W_q, self.W_k, self.W_v]",
             "X @ self.W_q, X @ self.W_k, X @ self.W_v": "(X @ W for W in self._all)",
         },
         "forward keeps the arrays that were drawn at the start. A change inside them is seen, but "
@@ -486,12 +484,7 @@ with exercise("TorchSelfAttention", base=TORCH_SELF_ATTENTION_IN_STEPS):
 
     wrong(
         "torch_self_frozen",
-        {
-            "self.W_v = nn.Linear(d_model, d_v, bias=False)": """
-                self.W_v = nn.Linear(d_model, d_v, bias=False)
-                self.requires_grad_(False)
-            """,
-        },
+        {"d_v, bias=False)": "d_v, bias=False); self.requires_grad_(False)"},
         "The projections do not require a gradient: the layer cannot learn.",
     )
 
@@ -943,10 +936,8 @@ with exercise("permutation_error"):
     wrong(
         "permutation_sorts_the_permutation",
         {
-            "return float(abs(permuted_first - permuted_last).max())": """
-                permutation.sort()
-                return float(np.abs(permuted_first - permuted_last).max())
-            """,
+            "return float(abs(permuted_first - permuted_last).max())":
+                "permutation.sort(); return float(np.abs(permuted_first - permuted_last).max())",
         },
         "The permutation is sorted in place. It is the caller's, and must stay as it is.",
     )

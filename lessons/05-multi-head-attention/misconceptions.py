@@ -59,10 +59,7 @@ with exercise("split_heads", base=SHORT_SPLIT_HEADS):
     wrong(
         "split_batch_invented",
         {
-            "*lead, n, d_model = x.shape": """
-                x = x[None] if x.ndim == 2 else x
-                *lead, n, d_model = x.shape
-            """,
+            "*lead, n, d_model": "x = x[None] if x.ndim == 2 else x; *lead, n, d_model",
             "-2, -3": "-3, -2",
         },
         "Without a batch axis your result has one too many. An input (n, d_model) gives "
@@ -159,10 +156,7 @@ with exercise("split_heads", base=SHORT_SPLIT_HEADS):
     wrong(
         "split_numpy_only",
         {
-            "*lead, n, d_model = x.shape": """
-                x = np.asarray(x)
-                *lead, n, d_model = x.shape
-            """,
+            "*lead, n, d_model": "x = np.asarray(x); *lead, n, d_model",
             "-2, -3": "-3, -2",
         },
         "Your code turns torch tensors into NumPy arrays: the result has the wrong kind and its "
@@ -173,10 +167,7 @@ with exercise("split_heads", base=SHORT_SPLIT_HEADS):
     wrong(
         "split_detached",
         {
-            "*lead, n, d_model = x.shape": """
-                *lead, n, d_model = x.shape
-                x = x.detach() if isinstance(x, torch.Tensor) else x
-            """,
+            "= x.shape": "= x.shape; x = x.detach() if isinstance(x, torch.Tensor) else x",
             "-2, -3": "-3, -2",
         },
         "The numbers are right, but no gradient comes through: your result is cut off from x "
@@ -400,12 +391,7 @@ with exercise("combine_heads"):
 
     wrong(
         "combine_detached",
-        {
-            "*lead, num_heads, n, d_head = x.shape": """
-                *lead, num_heads, n, d_head = x.shape
-                x = x.detach() if isinstance(x, torch.Tensor) else x
-            """,
-        },
+        {".shape": ".shape; x = x.detach() if isinstance(x, torch.Tensor) else x"},
         "The numbers are right, but no gradient comes through: your result is cut off from x "
         "(detached, for one). Nothing before this step could learn.",
     )
@@ -954,12 +940,7 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
 
     wrong(
         "mha_one_batch_axis",
-        {
-            "key = query if key is None else key": """
-                batch, n, d_model = query.shape
-                key = query if key is None else key
-            """,
-        },
+        {"key =": "batch, n, d_model = query.shape; key ="},
         "Your layer works with one batch axis and fails without one. There may be none, one, two "
         "or more.",
         edge=True,
@@ -968,10 +949,7 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
     wrong(
         "mha_query_length_for_keys",
         {
-            "Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)": """
-                lead, n = query.shape[:-2], query.shape[-2]
-                Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-            """,
+            "Q, K, V = self": "lead, n = query.shape[:-2], query.shape[-2]; Q, K, V = self",
             "split_heads(x, self.num_heads)":
                 "x.reshape(*lead, n, self.num_heads, -1).transpose(-3, -2)",
         },
@@ -1001,10 +979,7 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
         "mha_float32_inside",
         {
             "Q, K, V, mask": "Q.float(), K.float(), V.float(), mask",
-            "return self.W_o(combine_heads(heads)), weights": """
-                heads, weights = heads.to(Q.dtype), weights.to(Q.dtype)
-                return self.W_o(combine_heads(heads)), weights
-            """,
+            "return": "heads, weights = heads.to(Q.dtype), weights.to(Q.dtype); return",
         },
         "Your results have the digits of float32: something is computed in it inside. Float64 "
         "should stay float64 on the whole way.",
@@ -1012,13 +987,7 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
 
     wrong(
         "mha_dropout",
-        {
-            "return self.W_o(combine_heads(heads)), weights": """
-                weights = F.dropout(weights, 0.1)
-                heads = weights @ V
-                return self.W_o(combine_heads(heads)), weights
-            """,
-        },
+        {"return": "weights = F.dropout(weights, 0.1); heads = weights @ V; return"},
         "Your layer drops weights at random. The exercise has no dropout: the same input gives "
         "the same output.",
     )

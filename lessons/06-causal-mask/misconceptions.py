@@ -289,23 +289,13 @@ with exercise("combine_masks"):
 
     wrong(
         "combine_always_numpy",
-        {
-            "combined = mask if combined is None else combined & mask": """
-                mask = np.asarray(mask)
-                combined = mask if combined is None else combined & mask
-            """,
-        },
+        {"combined = mask": "mask = np.asarray(mask); combined = mask"},
         "Torch tensors come out as NumPy arrays. The result is of the kind of the masks.",
     )
 
     wrong(
         "combine_always_torch",
-        {
-            "combined = mask if combined is None else combined & mask": """
-                mask = torch.as_tensor(mask)
-                combined = mask if combined is None else combined & mask
-            """,
-        },
+        {"combined = mask": "mask = torch.as_tensor(mask); combined = mask"},
         "NumPy arrays come out as torch tensors. The result is of the kind of the masks.",
     )
 
@@ -579,10 +569,7 @@ with exercise("leaks_future"):
     wrong(
         "leak_returns_size",
         {
-            "before = np.array(layer(X.copy()))": """
-                before = np.array(layer(X.copy()))
-                worst = 0.0
-            """,
+            "()))": "())); worst = 0.0",
             """
                 if np.abs(layer(changed) - before)[:t].max() > 1e-8:
                     return True

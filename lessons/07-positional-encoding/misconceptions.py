@@ -605,12 +605,7 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
 
     wrong(
         "learned_fixed_seed",
-        {
-            "super().__init__()": """
-                super().__init__()
-                torch.manual_seed(0)
-            """,
-        },
+        {"__init__()": "__init__(); torch.manual_seed(0)"},
         "Two of your modules begin with the same numbers: a seed is set in the constructor, for "
         "one, or the numbers are not random. (A seed of torch's own also changes everybody else's "
         "random numbers.)",
@@ -668,12 +663,7 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
 
     wrong(
         "learned_in_place",
-        {
-            "return X + self.p[: X.shape[-2]]": """
-                X += self.p[: X.shape[-2]]
-                return X
-            """,
-        },
+        {"return X + self.p[: X.shape[-2]]": "X += self.p[: X.shape[-2]]; return X"},
         "You change X itself (an operation in place). Whoever passed it still needs it.",
         seen="X += ...",
     )
@@ -681,11 +671,8 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
     wrong(
         "learned_changes_x_and_adds",
         {
-            "return X + self.p[: X.shape[-2]]": """
-                total = X + self.p[: X.shape[-2]]
-                X.data.copy_(total.data)
-                return total
-            """,
+            "return X + self.p[: X.shape[-2]]":
+                "total = X + self.p[: X.shape[-2]]; X.data.copy_(total.data); return total",
         },
         "The output is right, but X holds the sum as well after the call. Whoever passed X still "
         "needs it: make a new tensor.",

@@ -88,10 +88,8 @@ with exercise("LayerNorm", base=SHORT_LAYER_NORM):
     wrong(
         "norm_over_batch_and_time",
         {
-            "m = x.mean(-1, keepdim=True)": """
-                dims = tuple(range(x.ndim - 1))
-                m = x.mean(dims, keepdim=True)
-            """,
+            "m = x.mean(-1, keepdim=True)":
+                "dims = tuple(range(x.ndim - 1)); m = x.mean(dims, keepdim=True)",
             "-1, correction=0": "dims, correction=0",
         },
         "Mean and variance run over all words of all texts, for each feature. That is batch norm. "
@@ -114,10 +112,8 @@ with exercise("LayerNorm", base=SHORT_LAYER_NORM):
     wrong(
         "norm_over_all_but_first",
         {
-            "m = x.mean(-1, keepdim=True)": """
-                dims = tuple(range(1, x.ndim))
-                m = x.mean(dims, keepdim=True)
-            """,
+            "m = x.mean(-1, keepdim=True)":
+                "dims = tuple(range(1, x.ndim)); m = x.mean(dims, keepdim=True)",
             "-1, correction=0": "dims, correction=0",
         },
         "Mean and variance run over all axes but the first. That suits a picture; in a text it "
@@ -377,10 +373,8 @@ with exercise("LayerNorm", base=SHORT_LAYER_NORM):
     wrong(
         "norm_one_batch_axis",
         {
-            "m = x.mean(-1, keepdim=True)": """
-                batch, n, d_model = x.shape
-                m = x.mean(2).reshape(batch, n, 1)
-            """,
+            "m = x.mean(-1, keepdim=True)":
+                "batch, n, d_model = x.shape; m = x.mean(2).reshape(batch, n, 1)",
             "x.var(-1, correction=0, keepdim=True)": "x.var(2, correction=0).reshape(batch, n, 1)",
         },
         "Your code fails without a batch axis. There may be none, one, two or more: count axes "
@@ -850,10 +844,8 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
     wrong(
         "block_norm_on_the_residual_path",
         {
-            "a, w = self.attention(self.norm1(x), mask=mask)": """
-                x = self.norm1(x)
-                a, w = self.attention(x, mask=mask)
-            """,
+            "a, w = self.attention(self.norm1(x), mask=mask)":
+                "x = self.norm1(x); a, w = self.attention(x, mask=mask)",
             "= x + a": "= self.norm2(x + a)",
             "self.norm2(x)": "x",
         },
@@ -864,10 +856,8 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
     wrong(
         "block_first_norm_on_the_residual_path",
         {
-            "a, w = self.attention(self.norm1(x), mask=mask)": """
-                x = self.norm1(x)
-                a, w = self.attention(x, mask=mask)
-            """,
+            "a, w = self.attention(self.norm1(x), mask=mask)":
+                "x = self.norm1(x); a, w = self.attention(x, mask=mask)",
         },
         "In pre-norm the first norm stands on the residual path: x itself is replaced by its "
         "normalised version. The residual adds the untouched x.",

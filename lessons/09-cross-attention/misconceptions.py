@@ -116,10 +116,7 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
     wrong(
         "block_memory_mask_inverted",
         {
-            "x = self.norm1(x + attended)": """
-                x = self.norm1(x + attended)
-                hidden = None if memory_mask is None else ~memory_mask
-            """,
+            "attended)": "attended); hidden = None if memory_mask is None else ~memory_mask",
             "mask=memory_mask": "mask=hidden",
         },
         "Your cross-attention uses memory_mask the wrong way round. In this course True means: "
@@ -324,10 +321,7 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
     wrong(
         "block_feed_forward_second",
         {
-            "x = self.norm1(x + attended)": """
-                x = self.norm1(x + attended)
-                x = self.norm3(x + self.feed_forward(x))
-            """,
+            "attended)": "attended); x = self.norm3(x + self.feed_forward(x))",
             "x = self.norm2(x + found)": "",
             "self.norm3(x + self.feed_forward(x))": "self.norm2(x + found)",
         },
@@ -426,25 +420,14 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
 
     wrong(
         "block_in_place",
-        {
-            "x = self.norm1(x + attended)": """
-                x += attended
-                x = self.norm1(x)
-            """,
-        },
+        {"x = self.norm1(x + attended)": "x += attended; x = self.norm1(x)"},
         "The result of the self-attention is added to x in place: the caller's tensor is changed, "
         "and a leaf that requires a gradient refuses it.",
     )
 
     wrong(
         "block_one_batch_axis",
-        {
-            "attended, own = self.self_attention(x, mask=self_mask)": """
-                batch, n, d_model = x.shape
-                batch, m, d_model = memory.shape
-                attended, own = self.self_attention(x, mask=self_mask)
-            """,
-        },
+        {"attended,": "batch, n, d_model = x.shape; batch, m, d_model = memory.shape; attended,"},
         "Where there is no batch axis, or another number of them, your code stops, as where "
         "exactly one is expected. There may be none, two or more, and those of x and memory may "
         "differ.",
@@ -772,10 +755,8 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
     wrong(
         "greedy_exp_overflows",
         {
-            "token = int(step(list(prefix)).argmax())": """
-                e = np.exp(np.asarray(step(list(prefix))))
-                token = int((e / e.sum()).argmax())
-            """,
+            "token = int(step(list(prefix)).argmax())":
+                "e = np.exp(np.asarray(step(list(prefix)))); token = int((e / e.sum()).argmax())",
         },
         "Where the logits are large for their kind of number, or far below 0, your code cannot tell them apart: exp "
         "without their maximum subtracted, for one, gives inf or 0. The largest logit is also "
@@ -907,11 +888,8 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
     wrong(
         "greedy_logits_in_place",
         {
-            "token = int(step(list(prefix)).argmax())": """
-                logits = step(list(prefix))
-                token = int(logits.argmax())
-                logits[token] = 0
-            """,
+            "token = int(step(list(prefix)).argmax())":
+                "logits = step(list(prefix)); token = int(logits.argmax()); logits[token] = 0",
         },
         "You write into the logits that the model gave you. They are not yours: the model may use "
         "them again.",
@@ -934,10 +912,8 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
     wrong(
         "greedy_end_as_an_index",
         {
-            "token = int(step(list(prefix)).argmax())": """
-                logits = step(list(prefix))
-                token = int(logits.argmax())
-            """,
+            "token = int(step(list(prefix)).argmax())":
+                "logits = step(list(prefix)); token = int(logits.argmax())",
             "if token == end_id:": "if logits[end_id] == logits.max():",
         },
         "With an end_id that is no token, such as -1, your text ends too early or your code stops, "

@@ -1012,10 +1012,8 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
     wrong(
         "sampling_sorted_throughout",
         {
-            "p = torch.softmax(logits / temperature, dim=-1)": """
-                logits, order = logits[order], torch.arange(len(logits))
-                p = torch.softmax(logits / temperature, dim=-1)
-            """,
+            "p = torch.softmax":
+                "logits, order = logits[order], torch.arange(len(logits)); p = torch.softmax",
         },
         "Your result is in sorted order, whatever was asked for: the largest probability stands at "
         "token 0. Put each one back to its own token.",

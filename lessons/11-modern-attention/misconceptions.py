@@ -128,10 +128,7 @@ with exercise("RMSNorm"):
     wrong(
         "rms_with_beta",
         {
-            "self.gamma = nn.Parameter(torch.ones(d_model))": """
-                self.gamma = nn.Parameter(torch.ones(d_model))
-                self.beta = nn.Parameter(torch.zeros(d_model))
-            """,
+            "))": ")); self.beta = nn.Parameter(torch.zeros(d_model))",
             "* self.gamma": "* self.gamma + self.beta",
         },
         "Your layer has a beta besides gamma. RMS norm has no shift: gamma is its only parameter.",
@@ -277,10 +274,8 @@ with exercise("SwiGLU"):
             "self.up = nn.Linear(d_model, d_ff, bias=False)": "",
             "self.gate = nn.Linear(d_model, d_ff, bias=False)":
                 "self.gate = nn.Linear(d_model, 2 * d_ff, bias=False)",
-            "return self.down(F.silu(self.gate(x)) * self.up(x))": """
-                gate, up = self.gate(x).chunk(2, dim=-1)
-                return self.down(F.silu(gate) * up)
-            """,
+            "return self.down(F.silu(self.gate(x)) * self.up(x))":
+                "gate, up = self.gate(x).chunk(2, dim=-1); return self.down(F.silu(gate) * up)",
         },
         "gate and up are one matrix in your layer. That is quick, and some libraries do it; here they "
         "are two parts with names of their own.",
@@ -663,11 +658,8 @@ with exercise("apply_rotary", base=SHORT_ROTARY):
     wrong(
         "rotary_overwritten",
         {
-            "return torch.stack((a * c - b * s, a * s + b * c), -1).flatten(-2)": """
-                a = a * c - b * s
-                b = a * s + b * c
-                return torch.stack((a, b), -1).flatten(-2)
-            """,
+            "return torch.stack((a * c - b * s, a * s + b * c), -1).flatten(-2)":
+                "a = a * c - b * s; b = a * s + b * c; return torch.stack((a, b), -1).flatten(-2)",
         },
         "It comes out as if the second line of the turn used the first feature after it was "
         "turned. Both lines need the old one.",
@@ -1017,12 +1009,7 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
 
     wrong(
         "gqa_mask_ignored_without_key",
-        {
-            "key = query if key is None else key": """
-                mask = None if key is None else mask
-                key = query if key is None else key
-            """,
-        },
+        {"key =": "mask = None if key is None else mask; key ="},
         "Where key is left out the mask does not do its work. It counts for a layer that looks at "
         "its own text as well: for one, is it handed on in every branch?",
         seen="a list of inputs that no test had",
