@@ -95,12 +95,7 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
 
     wrong(
         "rnn_last_state_only",
-        {
-            "h, H": "h",
-            "h0, []": "h0",
-            "H.append(h)": "",
-            "np.array(H)": "h",
-        },
+        {"h, H": "h", "h0, []": "h0", "H.append(h)": "", "np.array(H)": "h"},
         "You return the last state alone. All states are asked for, one row per position: the "
         "others are what looking everywhere needs.",
     )
@@ -157,10 +152,7 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
 
     wrong(
         "rnn_reads_backwards",
-        {
-            "in X:": "in X[::-1]:",
-            "np.array(H)": "np.array(H[::-1])",
-        },
+        {"in X:": "in X[::-1]:", "np.array(H)": "np.array(H[::-1])"},
         "Your network reads the sentence from its end. Row t has to depend on words 1 to t.",
     )
 
@@ -173,11 +165,7 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
 
     wrong(
         "rnn_writes_into_x",
-        {
-            "in X:": "in range(len(X)):",
-            "x @ W_x": "X[x] @ W_x",
-            "H.": "X[x] = 0; H.",
-        },
+        {"in X:": "in range(len(X)):", "x @ W_x": "X[x] @ W_x", "H.": "X[x] = 0; H."},
         "Your function writes into the caller's X. Inputs are never changed.",
     )
 
@@ -291,11 +279,7 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
 
     wrong(
         "rnn_torch_tanh",
-        {
-            "H = np": "H = torch",
-            "h = np": "h = torch",
-            "np.array(H)": "torch.stack(H)",
-        },
+        {"H = np": "H = torch", "h = np": "h = torch", "np.array(H)": "torch.stack(H)"},
         "You mix torch and NumPy: the arguments are NumPy arrays, and torch.tanh takes tensors "
         "only. np.tanh takes arrays.",
         seen="a trial with typical wrong answers",
@@ -374,10 +358,7 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
 
     wrong(
         "rnn_extra_axis",
-        {
-            "W_h.shape[0]": "(1, W_h.shape[0])",
-            "h0, []": "h0[None], []",
-        },
+        {"W_h.shape[0]": "(1, W_h.shape[0])", "h0, []": "h0[None], []"},
         "Each of your states is a matrix of one row, so the result has an axis too many. It is "
         "(n, d_h).",
         seen="a trial with typical wrong answers",
@@ -392,10 +373,7 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
 
     wrong(
         "rnn_start_state_at_every_word",
-        {
-            "if h0 is None else h0": "",
-            "@ W_h": "@ W_h + (0 if h0 is None else h0 @ W_h)",
-        },
+        {"if h0 is None else h0": "", "@ W_h": "@ W_h + (0 if h0 is None else h0 @ W_h)"},
         "Every word of yours meets the start state again. It is the state before the first word "
         "only; after that each state uses the one before it.",
         seen="a trial with typical wrong answers",
@@ -519,10 +497,7 @@ with exercise("position_influence", base=SHORT_POSITION_INFLUENCE):
 
     wrong(
         "influence_product_in_wrong_order",
-        {
-            "J * (1 - h**2)": "(1 - h**2)[:, None] * J",
-            "J @ W_h.T": "W_h.T @ J",
-        },
+        {"J * (1 - h**2)": "(1 - h**2)[:, None] * J", "J @ W_h.T": "W_h.T @ J"},
         "You multiply the links of the chain in the wrong order. Matrices do not commute: the "
         "later link stands on the left.",
     )
@@ -536,10 +511,7 @@ with exercise("position_influence", base=SHORT_POSITION_INFLUENCE):
 
     wrong(
         "influence_one_step_too_far",
-        {
-            "J * (1 - h**2)": "(J * (1 - h**2)) @ W_h.T",
-            "J = J @ W_h.T": "",
-        },
+        {"J * (1 - h**2)": "(J * (1 - h**2)) @ W_h.T", "J = J @ W_h.T": ""},
         "You go through W_h once too often: the last word reaches the last state without it.",
     )
 
@@ -568,11 +540,7 @@ with exercise("position_influence", base=SHORT_POSITION_INFLUENCE):
 
     wrong(
         "influence_of_states",
-        {
-            "J = J * (1 - h**2)": "",
-            "@ W_x.T": "",
-            "J @ W_h.T": "J * (1 - h**2) @ W_h.T",
-        },
+        {"J = J * (1 - h**2)": "", "@ W_x.T": "", "J @ W_h.T": "J * (1 - h**2) @ W_h.T"},
         "You measure the influence of the states, not of the words: the way from the word into "
         "its state, through W_x, is missing.",
     )
@@ -619,10 +587,7 @@ with exercise("position_influence", base=SHORT_POSITION_INFLUENCE):
 
     wrong(
         "influence_without_slope_of_own_state",
-        {
-            "J = J * (1 - h**2)": "",
-            "J @ W_h.T": "J * (1 - h**2) @ W_h.T",
-        },
+        {"J = J * (1 - h**2)": "", "J @ W_h.T": "J * (1 - h**2) @ W_h.T"},
         "The slope of the word's own state is missing from your chain. The word reaches that "
         "state through tanh too, so the product has one slope for each state on the way, the "
         "first and the last included.",
@@ -660,10 +625,7 @@ with exercise("position_influence", base=SHORT_POSITION_INFLUENCE):
 
     wrong(
         "influence_no_matrix_turned_over",
-        {
-            "W_x.T": "W_x",
-            "W_h.T": "W_h",
-        },
+        {"W_x.T": "W_x", "W_h.T": "W_h"},
         "Both of your matrices stand the other way round than in the Jacobian, where they are "
         "transposed, because vectors are rows in this course. Where they are square no error "
         "tells you.",
@@ -764,10 +726,7 @@ with exercise("position_influence", base=SHORT_POSITION_INFLUENCE):
 
     wrong(
         "influence_forwards",
-        {
-            "H[::-1]": "H",
-            "result[::-1]": "result",
-        },
+        {"H[::-1]": "H", "result[::-1]": "result"},
         "Your influences come in the wrong order: the first entry is the one that went through "
         "the fewest matrices. Entry t belongs to position t, and the last position is the one "
         "nearest to the last state.",
@@ -836,10 +795,7 @@ def weighted_average(weights, values):
 with exercise("weighted_average", base=SHORT_WEIGHTED_AVERAGE):
     wrong(
         "average_not_normalised",
-        {
-            "weights = weights / weights.sum(-1, keepdims=True)": "",
-            ", weights": ", weights * 1.0",
-        },
+        {"weights = weights / weights.sum(-1, keepdims=True)": "", ", weights": ", weights * 1.0"},
         "Your weights are not divided by their sum, so the result is a weighted sum: twice the "
         "weights give twice the result.",
     )

@@ -642,10 +642,7 @@ def softmax(x, axis=-1):
 with exercise("softmax", base=SHORT_SOFTMAX):
     wrong(
         "softmax_without_max",
-        {
-            "m = x.max(axis=axis, keepdims=True)": "",
-            "- np.where(np.isneginf(m), 0, m)": "",
-        },
+        {"m = x.max(axis=axis, keepdims=True)": "", "- np.where(np.isneginf(m), 0, m)": ""},
         "Your softmax overflows: e to the power of 1e4 is inf, and inf / inf is NaN. A number "
         "that is the same along the axis cancels, so you may choose it.",
     )
@@ -1299,10 +1296,7 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
 
     wrong(
         "temperature_as_the_axis",
-        {
-            "temperature <= 0": "False",
-            "(query, keys) /": "(query, keys),",
-        },
+        {"temperature <= 0": "False", "(query, keys) /": "(query, keys),"},
         "You hand the temperature to softmax, which takes its second argument for the axis. "
         "Divide the scores by it before.",
         seen="a trial with typical wrong answers",
@@ -1321,10 +1315,7 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
 
     wrong(
         "refuses_below_1",
-        {
-            "<= 0:": "< 1:",
-            '(f"temperature must be larger than 0 and is {temperature}")': "",
-        },
+        {"<= 0:": "< 1:", '(f"temperature must be larger than 0 and is {temperature}")': ""},
         "You refuse temperatures that are small but allowed. Everything above 0 is allowed.",
         seen="a trial with typical wrong answers",
     )

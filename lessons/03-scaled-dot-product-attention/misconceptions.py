@@ -52,11 +52,7 @@ with exercise("dot_product_variance", base=SHORT_DOT_PRODUCT_VARIANCE):
 
     wrong(
         "variance_query_is_key",
-        {
-            "q, k": "q",
-            "2, num_pairs": "num_pairs",
-            "q * k": "q * q",
-        },
+        {"q, k": "q", "2, num_pairs": "num_pairs", "q * k": "q * q"},
         "You multiply each vector with itself: that is its squared length, whose variance is 2 "
         "d_k. Query and key are two independent draws.",
     )
@@ -592,10 +588,7 @@ with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTE
 
     wrong(
         "attention_no_scale_and_over_queries",
-        {
-            "/ math.sqrt(Q.shape[-1])": "",
-            "(mask, s, -np.inf)": "(mask, s, -np.inf), axis=-2",
-        },
+        {"/ math.sqrt(Q.shape[-1])": "", "(mask, s, -np.inf)": "(mask, s, -np.inf), axis=-2"},
         "Two mistakes at once. The scores are plain dot products, without the scale that keeps "
         "their standard deviation near 1. And the weights sum to 1 down each column: the softmax "
         "runs over the queries, not over the keys.",
@@ -746,10 +739,7 @@ with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTE
 
     wrong(
         "attention_output_divided",
-        {
-            "/ math.sqrt(Q.shape[-1])": "",
-            "w @ V": "w @ V / math.sqrt(Q.shape[-1])",
-        },
+        {"/ math.sqrt(Q.shape[-1])": "", "w @ V": "w @ V / math.sqrt(Q.shape[-1])"},
         "You divide the output by the root of d_k. The scale acts on the scores, before the "
         "softmax.",
         seen="a trial with typical wrong answers",
@@ -1284,10 +1274,7 @@ with exercise(
 
     wrong(
         "torch_attention_no_scale_and_over_queries",
-        {
-            "/ math.sqrt(Q.shape[-1])": "",
-            "(s, -1)": "(s, -2)",
-        },
+        {"/ math.sqrt(Q.shape[-1])": "", "(s, -1)": "(s, -2)"},
         "Two mistakes at once. The scores are plain dot products, without the scale that keeps "
         "their standard deviation near 1. And the weights sum to 1 down each column: the softmax "
         "runs over the queries, not over the keys.",
@@ -1329,10 +1316,7 @@ with exercise(
 
     wrong(
         "torch_attention_given_softmax",
-        {
-            "torch.softmax(s, -1)": "softmax(s)",
-            "w * mask": "w",
-        },
+        {"torch.softmax(s, -1)": "softmax(s)", "w * mask": "w"},
         "The softmax of lesson 2 is for NumPy arrays. Use torch's, so that the result is a tensor "
         "and gradients flow.",
         seen="a trial with typical wrong answers",
@@ -1400,10 +1384,7 @@ with exercise(
 
     wrong(
         "torch_attention_mask_inverted",
-        {
-            "~mask": "mask",
-            "w * mask": "w * ~mask",
-        },
+        {"~mask": "mask", "w * mask": "w * ~mask"},
         "Your mask hides where it is True. In this course True means: may attend. masked_fill "
         "fills where its argument is True.",
         seen="torch issues: opposite meaning of boolean masks",
@@ -1411,10 +1392,7 @@ with exercise(
 
     wrong(
         "torch_attention_minus_1e9",
-        {
-            "-1e30": "-1e9",
-            "w * mask": "w",
-        },
+        {"-1e30": "-1e9", "w * mask": "w"},
         "Forbidden scores become -1e9. A query that may attend to nothing then attends evenly to "
         "padding. Its weights and its output should be 0.",
         seen="The Annotated Transformer",
@@ -1437,10 +1415,7 @@ with exercise(
 
     wrong(
         "torch_attention_float32",
-        {
-            "Q @ K.mT": "(Q @ K.mT).float()",
-            "return w @ V, w": "w = w.to(V.dtype); return w @ V, w",
-        },
+        {"Q @ K.mT": "(Q @ K.mT).float()", "return w @ V, w": "w = w.to(V.dtype); return w @ V, w"},
         "The computation goes through float32. Float64 inputs should keep their precision.",
     )
 
@@ -1452,10 +1427,7 @@ with exercise(
 
     wrong(
         "torch_attention_only_output_repaired",
-        {
-            "-1e30": "-math.inf",
-            "w @ V": "(w @ V).nan_to_num()",
-        },
+        {"-1e30": "-math.inf", "w @ V": "(w @ V).nan_to_num()"},
         "The output of a query that may attend to nothing is repaired, and its weights are still "
         "NaN. Both should be 0, and no NaN should arise on the way.",
         seen="a trial with typical wrong answers",
@@ -1495,10 +1467,7 @@ with exercise(
 
     wrong(
         "torch_attention_mask_multiplies_scores",
-        {
-            "s.masked_fill(~mask, -1e30)": "s * mask",
-            "w * mask": "w",
-        },
+        {"s.masked_fill(~mask, -1e30)": "s * mask", "w * mask": "w"},
         "A forbidden score is set to 0. But a score of 0 is an ordinary score, and exp(0) = 1: "
         "the key still gets weight. It must go to minus infinity.",
         seen="a trial with typical wrong answers",
@@ -1506,10 +1475,7 @@ with exercise(
 
     wrong(
         "torch_attention_mask_added",
-        {
-            "s.masked_fill(~mask, -1e30)": "s + mask",
-            "w * mask": "w",
-        },
+        {"s.masked_fill(~mask, -1e30)": "s + mask", "w * mask": "w"},
         "The mask is added to the scores as 1 and 0. That hides nothing: it only raises the "
         "allowed scores by 1. A forbidden score must go to minus infinity.",
         seen="a trial with typical wrong answers",

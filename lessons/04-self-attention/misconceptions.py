@@ -153,10 +153,7 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
 
     wrong(
         "self_query_and_key_exchanged",
-        {
-            "@ self.W_q": "@ self.W_k",
-            "@ self.W_k": "@ self.W_q",
-        },
+        {"@ self.W_q": "@ self.W_k", "@ self.W_k": "@ self.W_q"},
         "Queries and keys are exchanged, in the matrices that make them or in their product: row "
         "i then says who looks at word i, not where word i looks.",
     )
@@ -475,10 +472,7 @@ with exercise("TorchSelfAttention", base=TORCH_SELF_ATTENTION_IN_STEPS):
 
     wrong(
         "torch_self_not_a_module",
-        {
-            "(nn.Module)": "",
-            "super().__init__()": "",
-        },
+        {"(nn.Module)": "", "super().__init__()": ""},
         "The class is no nn.Module, so an optimizer does not find its parameters.",
     )
 
@@ -537,10 +531,7 @@ with exercise("TorchSelfAttention", base=TORCH_SELF_ATTENTION_IN_STEPS):
 
     wrong(
         "torch_self_query_and_key_exchanged",
-        {
-            "self.W_q(X)": "self.W_k(X)",
-            "self.W_k(X)": "self.W_q(X)",
-        },
+        {"self.W_q(X)": "self.W_k(X)", "self.W_k(X)": "self.W_q(X)"},
         "Queries and keys are exchanged, in the matrices that make them or in their product: row "
         "i then says who looks at word i, not where word i looks.",
     )
@@ -825,10 +816,7 @@ with exercise("permutation_error"):
 
     wrong(
         "permutation_inverse_order",
-        {
-            "X[..., permutation, :]": "X[..., np.argsort(permutation), :]",
-            "abs": "np.abs",
-        },
+        {"X[..., permutation, :]": "X[..., np.argsort(permutation), :]", "abs": "np.abs"},
         "One side is permuted with the inverse of the permutation. Both should use the same "
         "order; the two agree when the permutation is its own inverse.",
     )
@@ -955,10 +943,7 @@ with exercise("permutation_error"):
 
     wrong(
         "permutation_columns_of_output",
-        {
-            "[0][..., permutation, :]": "[0][..., permutation]",
-            "abs": "np.abs",
-        },
+        {"[0][..., permutation, :]": "[0][..., permutation]", "abs": "np.abs"},
         "The columns of the output are permuted, not its rows: the rows are axis -2.",
         seen="a trial with typical wrong answers",
     )
@@ -987,19 +972,13 @@ with exercise("attention_cost"):
 
     wrong(
         "cost_d_k_twice",
-        {
-            "n * n *": "2 * n * n *",
-            "+ d_v": "",
-        },
+        {"n * n *": "2 * n * n *", "+ d_v": ""},
         "Both products are counted with d_k. The second one averages values of length d_v.",
     )
 
     wrong(
         "cost_d_v_twice",
-        {
-            "n * n *": "2 * n * n *",
-            "d_k + d_v": "d_v",
-        },
+        {"n * n *": "2 * n * n *", "d_k + d_v": "d_v"},
         "Both products are counted with d_v. The first one multiplies queries and keys of length "
         "d_k.",
     )
@@ -1083,10 +1062,7 @@ with exercise("attention_cost"):
 
     wrong(
         "cost_float",
-        {
-            "n * n *": "float(n) ** 2 *",
-            '"score_entries": n * n': '"score_entries": float(n) ** 2',
-        },
+        {"n * n *": "float(n) ** 2 *", '"score_entries": n * n': '"score_entries": float(n) ** 2'},
         "The counts are floats: above 2**53 a float no longer holds every integer. Use Python's "
         "int throughout.",
     )
@@ -1103,10 +1079,7 @@ with exercise("attention_cost"):
 
     wrong(
         "cost_other_keys",
-        {
-            '"multiply_adds"': '"flops"',
-            '"score_entries"': '"memory"',
-        },
+        {'"multiply_adds"': '"flops"', '"score_entries"': '"memory"'},
         "The keys of the dictionary have other names. They are multiply_adds and score_entries.",
     )
 

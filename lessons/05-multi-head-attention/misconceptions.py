@@ -120,10 +120,7 @@ with exercise("split_heads", base=SHORT_SPLIT_HEADS):
 
     wrong(
         "split_no_check_for_torch",
-        {
-            "x.shape[-1] % num_heads": "False",
-            "-2, -3": "-3, -2",
-        },
+        {"x.shape[-1] % num_heads": "False", "-2, -3": "-3, -2"},
         "With a torch tensor that does not divide, torch's RuntimeError is raised. (NumPy happens "
         "to raise a ValueError.) Check it yourself, before you cut, and say which two numbers do "
         "not fit.",
@@ -155,10 +152,7 @@ with exercise("split_heads", base=SHORT_SPLIT_HEADS):
 
     wrong(
         "split_numpy_only",
-        {
-            "*lead, n, d_model": "x = np.asarray(x); *lead, n, d_model",
-            "-2, -3": "-3, -2",
-        },
+        {"*lead, n, d_model": "x = np.asarray(x); *lead, n, d_model", "-2, -3": "-3, -2"},
         "Your code turns torch tensors into NumPy arrays: the result has the wrong kind and its "
         "gradient is lost. Keep the kind of x.",
         edge=True,
@@ -176,11 +170,7 @@ with exercise("split_heads", base=SHORT_SPLIT_HEADS):
 
     wrong(
         "split_integers_to_floats",
-        {
-            "return x": "return (x * 1.0)",
-            "-2": "-3",
-            ", -3": ", -2",
-        },
+        {"return x": "return (x * 1.0)", "-2": "-3", ", -3": ", -2"},
         "Integers come back as floating numbers. Cutting and turning changes no number, so the "
         "dtype should stay.",
     )
@@ -838,19 +828,13 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
 
     wrong(
         "mha_key_and_value_exchanged",
-        {
-            "(key)": "(value)",
-            "(value)": "(key)",
-        },
+        {"(key)": "(value)", "(value)": "(key)"},
         "Key and value are exchanged: the scores come from value, and the average is of key.",
     )
 
     wrong(
         "mha_query_and_key_exchanged",
-        {
-            "self.W_q(query)": "self.W_k(query)",
-            "self.W_k(key)": "self.W_q(key)",
-        },
+        {"self.W_q(query)": "self.W_k(query)", "self.W_k(key)": "self.W_q(key)"},
         "W_q is applied to key and W_k to query. Each projection belongs to its own input.",
     )
 
@@ -1118,10 +1102,7 @@ with exercise("load_builtin_weights", base=SHORT_LOAD_BUILTIN_WEIGHTS):
 
     wrong(
         "load_keys_first",
-        {
-            ".W_q,": ".W_k,",
-            "attention.W_k": "attention.W_q",
-        },
+        {".W_q,": ".W_k,", "attention.W_k": "attention.W_q"},
         "The thirds of in_proj_weight are in the order query, key, value. You take keys for "
         "queries.",
     )

@@ -301,10 +301,7 @@ with exercise("combine_masks"):
 
     wrong(
         "combine_starts_from_true",
-        {
-            "= None": "= True",
-            "mask if combined is None else combined": "combined",
-        },
+        {"= None": "= True", "mask if combined is None else combined": "combined"},
         "With no mask at all you return True and not None.",
     )
 
@@ -347,10 +344,7 @@ with exercise("combine_masks"):
 
     wrong(
         "combine_inverted",
-        {
-            "= mask": "= ~mask",
-            "& mask": "| ~mask",
-        },
+        {"= mask": "= ~mask", "& mask": "| ~mask"},
         "Your result is True where a key is hidden. In this course True means 'may attend', in "
         "the masks and in their combination.",
     )
@@ -426,10 +420,7 @@ with exercise("leaks_future"):
 
     wrong(
         "leak_other_direction",
-        {
-            "changed[t]": "changed[t - 1]",
-            "[:t].max()": "[t:].max()",
-        },
+        {"changed[t]": "changed[t - 1]", "[:t].max()": "[t:].max()"},
         "You test whether an earlier input changes a later output. That is allowed: it is how the "
         "past is read. The question is whether a later input changes an earlier output.",
     )
@@ -581,10 +572,7 @@ with exercise("leaks_future"):
 
     wrong(
         "leak_inverted",
-        {
-            "True": "False",
-            "False": "True",
-        },
+        {"True": "False", "False": "True"},
         "Your True means 'causal'. The exercise asks the opposite question: does it leak?",
     )
 
@@ -597,10 +585,7 @@ with exercise("leaks_future"):
 
     wrong(
         "leak_one_feature",
-        {
-            "changed[t]": "changed[t, 0]",
-            "size=d_model": "",
-        },
+        {"changed[t]": "changed[t, 0]", "size=d_model": ""},
         "A leak through the last features stays unseen: you change only the first feature, or the "
         "first ones. A layer can leak through another: change all features of a position.",
     )
@@ -635,11 +620,7 @@ with exercise("leaks_future"):
 
     wrong(
         "leak_not_restored",
-        {
-            "changed = X.copy()": "",
-            "changed[t]": "X[t]",
-            "layer(changed)": "layer(X.copy())",
-        },
+        {"changed = X.copy()": "", "changed[t]": "X[t]", "layer(changed)": "layer(X.copy())"},
         "Earlier inputs differ too where you compare (for one: a position is not restored after "
         "its turn). Then the outputs change because of these, and correct layers look leaky. Start "
         "each round from the same input.",

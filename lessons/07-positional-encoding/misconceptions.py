@@ -103,10 +103,7 @@ with exercise("sinusoidal_positional_encoding", base=SHORT_SINUSOIDAL_POSITIONAL
 
     wrong(
         "encoding_sin_cos_swapped",
-        {
-            "np.sin(angles)": "np.cos(angles)",
-            "np.cos(angles)": "np.sin(angles)",
-        },
+        {"np.sin(angles)": "np.cos(angles)", "np.cos(angles)": "np.sin(angles)"},
         "Your even columns hold cosines and your odd ones sines. It is the other way round: "
         "column 0 is a sine.",
     )

@@ -54,10 +54,7 @@ with exercise("LayerNorm", base=SHORT_LAYER_NORM):
 
     wrong(
         "norm_over_time",
-        {
-            "-1, keepdim=True": "-2, keepdim=True",
-            "-1, correction=0": "-2, correction=0",
-        },
+        {"-1, keepdim=True": "-2, keepdim=True", "-1, correction=0": "-2, correction=0"},
         "Mean and variance run over the words of the text, for each feature. Then a word's result "
         "depends on its neighbours, and a causal model sees the future. Each word is normalised "
         "by itself, over its features.",
@@ -65,20 +62,14 @@ with exercise("LayerNorm", base=SHORT_LAYER_NORM):
 
     wrong(
         "norm_over_dim_1",
-        {
-            "-1, keepdim=True": "1, keepdim=True",
-            "-1, correction=0": "1, correction=0",
-        },
+        {"-1, keepdim=True": "1, keepdim=True", "-1, correction=0": "1, correction=0"},
         "Mean and variance run over axis 1. That is the features of a single text (n, d_model), "
         "but the words of a batch. Count the axis from the end.",
     )
 
     wrong(
         "norm_over_batch",
-        {
-            "-1, keepdim=True": "0, keepdim=True",
-            "-1, correction=0": "0, correction=0",
-        },
+        {"-1, keepdim=True": "0, keepdim=True", "-1, correction=0": "0, correction=0"},
         "Mean and variance run over the first axis, the texts of the batch. That is batch norm: a "
         "text's result then depends on which other texts come with it. Each word is normalised by "
         "itself, over its features.",
@@ -165,10 +156,7 @@ with exercise("LayerNorm", base=SHORT_LAYER_NORM):
 
     wrong(
         "norm_swapped",
-        {
-            "return self.gamma": "return self.beta",
-            "+ self.beta": "+ self.gamma",
-        },
+        {"return self.gamma": "return self.beta", "+ self.beta": "+ self.gamma"},
         "gamma and beta have changed places: yours multiplies by beta and adds gamma. With the "
         "start values every result is 1.",
     )
@@ -248,10 +236,7 @@ with exercise("LayerNorm", base=SHORT_LAYER_NORM):
 
     wrong(
         "norm_one_number",
-        {
-            "torch.ones(d_model)": "torch.ones(1)",
-            "torch.zeros(d_model)": "torch.zeros(1)",
-        },
+        {"torch.ones(d_model)": "torch.ones(1)", "torch.zeros(d_model)": "torch.zeros(1)"},
         "gamma and beta hold one number each. There is one for every feature: their shape is "
         "(d_model,).",
     )
@@ -307,11 +292,7 @@ with exercise("LayerNorm", base=SHORT_LAYER_NORM):
 
     wrong(
         "norm_no_mean",
-        {
-            "m = x": "v = x.square()",
-            "v = x.var(-1, correction=0, keepdim=True)": "",
-            "x - m": "x ",
-        },
+        {"m = x": "v = x.square()", "v = x.var(-1, correction=0, keepdim=True)": "", "x - m": "x "},
         "The mean is not subtracted. What you have is RMS norm, which is used in some newer "
         "models; layer norm first makes the mean 0.",
         seen="RMS norm (Zhang and Sennrich 2019)",
@@ -329,10 +310,7 @@ with exercise("LayerNorm", base=SHORT_LAYER_NORM):
 
     wrong(
         "norm_only_scaled",
-        {
-            "m = x.mean(-1, keepdim=True)": "",
-            "x - m": "x ",
-        },
+        {"m = x.mean(-1, keepdim=True)": "", "x - m": "x "},
         "You divide by the standard deviation, and forget to subtract the mean.",
     )
 
@@ -384,10 +362,7 @@ with exercise("LayerNorm", base=SHORT_LAYER_NORM):
 
     wrong(
         "norm_rounded",
-        {
-            "m = x": "m = x.float()",
-            "v = x": "v = x.float()",
-        },
+        {"m = x": "m = x.float()", "v = x": "v = x.float()"},
         "The result has the right type, but something on the way (mean and variance, for one) was "
         "rounded to float32. Float64 inputs should keep their precision.",
     )
@@ -643,10 +618,7 @@ with exercise("FeedForward"):
 
     wrong(
         "feed_d_ff_ignored",
-        {
-            "(d_model, d_ff)": "(d_model, 4 * d_model)",
-            "d_ff,": "4 * d_model,",
-        },
+        {"(d_model, d_ff)": "(d_model, 4 * d_model)", "d_ff,": "4 * d_model,"},
         "The hidden width is 4 * d_model and the argument d_ff makes no difference. Four times is "
         "a habit of the paper, not a law.",
         seen="GPT-2 style code",
@@ -654,10 +626,7 @@ with exercise("FeedForward"):
 
     wrong(
         "feed_narrow",
-        {
-            "(d_model, d_ff)": "(d_model, d_model)",
-            "d_ff,": "d_model,",
-        },
+        {"(d_model, d_ff)": "(d_model, d_model)", "d_ff,": "d_model,"},
         "The hidden layer is as wide as the input and d_ff is not used for it. linear1 widens to "
         "d_ff, linear2 comes back.",
     )
@@ -748,20 +717,14 @@ class TransformerBlock(nn.Module):
 with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
     wrong(
         "block_no_attention_residual",
-        {
-            "= x + a": "= a",
-            "(x + a)": "(a)",
-        },
+        {"= x + a": "= a", "(x + a)": "(a)"},
         "The input is not added to what the attention gives. Without this residual connection a "
         "word forgets what it was before it looked around.",
     )
 
     wrong(
         "block_no_feed_forward_residual",
-        {
-            "return x + self": "return self",
-            "x + self.feed_forward(x)": "self.feed_forward(x)",
-        },
+        {"return x + self": "return self", "x + self.feed_forward(x)": "self.feed_forward(x)"},
         "The residual around the feed-forward is missing: its result replaces the word. It should "
         "be added to it.",
     )
@@ -865,10 +828,7 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
 
     wrong(
         "block_second_norm_on_the_residual_path",
-        {
-            "= x + a": "= self.norm2(x + a)",
-            "self.norm2(x)": "x",
-        },
+        {"= x + a": "= self.norm2(x + a)", "self.norm2(x)": "x"},
         "In pre-norm the second norm stands on the residual path: the middle is replaced by its "
         "normalised version. The residual adds the untouched one.",
     )
@@ -881,10 +841,7 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
 
     wrong(
         "block_norm1_twice",
-        {
-            "self.norm2(x)": "self.norm1(x)",
-            "return self.norm2": "return self.norm1",
-        },
+        {"self.norm2(x)": "self.norm1(x)", "return self.norm2": "return self.norm1"},
         "norm1 is used in both places and norm2 never.",
     )
 
@@ -902,19 +859,13 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
 
     wrong(
         "block_no_first_norm",
-        {
-            "self.norm1(x)": "x",
-            "self.norm1(x + a)": "x + a",
-        },
+        {"self.norm1(x)": "x", "self.norm1(x + a)": "x + a"},
         "The norm that belongs to the attention is missing.",
     )
 
     wrong(
         "block_no_second_norm",
-        {
-            "self.norm2(x)": "x",
-            "self.norm2(x + self.feed_forward(x))": "x + self.feed_forward(x)",
-        },
+        {"self.norm2(x)": "x", "self.norm2(x + self.feed_forward(x))": "x + self.feed_forward(x)"},
         "The norm that belongs to the feed-forward is missing.",
     )
 
@@ -972,10 +923,7 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
 
     wrong(
         "block_second_residual_before_norm1",
-        {
-            "self.norm1(x + a)": "x + a",
-            "self.feed_forward(x)": "self.feed_forward(self.norm1(x))",
-        },
+        {"self.norm1(x + a)": "x + a", "self.feed_forward(x)": "self.feed_forward(self.norm1(x))"},
         "In post-norm the second residual takes the sum before norm1. It takes the result of "
         "norm1.",
     )
@@ -1006,10 +954,7 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
 
     wrong(
         "block_mask_forgotten",
-        {
-            "(x), mask=mask": "(x)",
-            "x, mask=mask": "x",
-        },
+        {"(x), mask=mask": "(x)", "x, mask=mask": "x"},
         "The mask does not reach the attention, in one of the two orders or in both: every word "
         "sees every word, as without a mask.",
     )
@@ -1034,10 +979,7 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
 
     wrong(
         "block_mask_as_key",
-        {
-            "(x), mask=mask": "(x), mask",
-            "x, mask=mask": "x, mask",
-        },
+        {"(x), mask=mask": "(x), mask", "x, mask=mask": "x, mask"},
         "The mask lands in the attention's `key` or `value`: its second argument is `key`, its "
         "third `value`. Pass it by its name.",
     )
@@ -1248,10 +1190,7 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
 
     wrong(
         "block_scaled_residual",
-        {
-            "x = x": "x = 2**0.5 * x",
-            "(x + a)": "(2**0.5 * x + a)",
-        },
+        {"x = x": "x = 2**0.5 * x", "(x + a)": "(2**0.5 * x + a)"},
         "The residual is multiplied by a number before it is added. Some deep models do so; here "
         "x is added as it is.",
         seen="DeepNorm (Wang and others 2022)",

@@ -85,10 +85,7 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
 
     wrong(
         "block_masks_exchanged",
-        {
-            "mask=self_mask": "mask=memory_mask",
-            "mask=memory_mask": "mask=self_mask",
-        },
+        {"mask=self_mask": "mask=memory_mask", "mask=memory_mask": "mask=self_mask"},
         "The two masks are exchanged. self_mask belongs to the self-attention, (n, n); "
         "memory_mask belongs to the cross-attention, (n, m).",
     )
@@ -283,10 +280,7 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
 
     wrong(
         "block_steps_in_parallel",
-        {
-            "x = self.norm1(x + attended)": "",
-            "x + found": "self.norm1(x + attended) + found",
-        },
+        {"x = self.norm1(x + attended)": "", "x + found": "self.norm1(x + attended) + found"},
         "Your cross-attention asks with the block's input, not with what the self-attention made "
         "of it. The sublayers come one after the other.",
     )
@@ -338,10 +332,7 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
 
     wrong(
         "block_no_self_attention",
-        {
-            "attended, own = self.self_attention(x, mask=self_mask)": "",
-            "+ attended": "",
-        },
+        {"attended, own = self.self_attention(x, mask=self_mask)": "", "+ attended": ""},
         "The self-attention's result is not used, so a position does not know what has been "
         "written before it.",
     )
@@ -507,10 +498,7 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
 
     wrong(
         "block_masks_as_values",
-        {
-            "mask=self_mask": "x, self_mask",
-            "mask=memory_mask": "memory_mask",
-        },
+        {"mask=self_mask": "x, self_mask", "mask=memory_mask": "memory_mask"},
         "It goes wrong as where an attention gets a mask in the place of its keys or values. Look "
         "at the order of MultiHeadAttention's arguments, or pass mask=.",
         seen="a trial with typical wrong answers",
@@ -540,10 +528,7 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
 
     wrong(
         "block_cross_pair_added",
-        {
-            "found, weights": "weights",
-            "+ found": "+ weights",
-        },
+        {"found, weights": "weights", "+ found": "+ weights"},
         "You add a tensor and a tuple. MultiHeadAttention returns a pair, (output, weights); "
         "only the output is added to x.",
         seen="a trial with typical wrong answers",
@@ -669,10 +654,7 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
 
     wrong(
         "greedy_cut_afterwards",
-        {
-            "range(max_len)": "range(max_len + 5)",
-            "prefix[1:]": "prefix[1 : max_len + 1]",
-        },
+        {"range(max_len)": "range(max_len + 5)", "prefix[1:]": "prefix[1 : max_len + 1]"},
         "The model writes on far beyond max_len and the text is cut afterwards. Stop asking when "
         "max_len tokens have been generated.",
     )
@@ -824,10 +806,7 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
 
     wrong(
         "greedy_no_start_in_the_prefix",
-        {
-            "[start_id]": "[]",
-            "prefix[1:]": "prefix",
-        },
+        {"[start_id]": "[]", "prefix[1:]": "prefix"},
         "The prefix does not begin with start_id. The model was trained with the start token in "
         "front: without it, every position is shifted.",
     )
@@ -942,10 +921,7 @@ def align(weights, source_tokens):
 with exercise("align", base=SHORT_ALIGN):
     wrong(
         "align_over_the_targets",
-        {
-            "[i] for": "[i % len(source_tokens)] for",
-            "(-1)": "(0)",
-        },
+        {"[i] for": "[i % len(source_tokens)] for", "(-1)": "(0)"},
         "It comes out as with an argmax over the target positions. For each target position it is "
         "the source positions that compete: the last axis.",
     )
@@ -990,19 +966,13 @@ with exercise("align", base=SHORT_ALIGN):
 
     wrong(
         "align_last_wins",
-        {
-            "[i] for": "[len(i) - 1 - i[::-1].argmax()] for",
-            ".argmax(-1)": "",
-        },
+        {"[i] for": "[len(i) - 1 - i[::-1].argmax()] for", ".argmax(-1)": ""},
         "If several positions are equal, yours takes the last one. The first should win.",
     )
 
     wrong(
         "align_alphabet_decides_ties",
-        {
-            "source_tokens[i]": "max(zip(i, source_tokens))[1]",
-            ".argmax(-1)": ".tolist()",
-        },
+        {"source_tokens[i]": "max(zip(i, source_tokens))[1]", ".argmax(-1)": ".tolist()"},
         "If several positions are equal, yours does not always take the first: the word may "
         "decide, as where pairs of weight and word are compared. The first position should win.",
     )

@@ -186,10 +186,7 @@ with exercise("next_token_loss", base=SHORT_LOSS):
 
     wrong(
         "loss_no_errors",
-        {
-            "tokens.shape[-1] < 2": "False",
-            "not counted.any()": "False",
-        },
+        {"tokens.shape[-1] < 2": "False", "not counted.any()": "False"},
         "With nothing to count you raise no error. The mean of no numbers is NaN, which would "
         "then go into every parameter. Raise a ValueError, for texts of one token and for a keep "
         "without targets.",
@@ -980,10 +977,7 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
 
     wrong(
         "sampling_top_p_unsorted",
-        {
-            "[order]": "",
-            "order[:count]] = p[order[:count]": ":count] = p[:count",
-        },
+        {"[order]": "", "order[:count]] = p[order[:count]": ":count] = p[:count"},
         "It comes out as if the probabilities were added up in the order of the vocabulary. The "
         "most likely tokens come first: sort.",
     )
@@ -1400,10 +1394,7 @@ choice(
 with exercise("train"):
     wrong(
         "one_batch_for_all_steps",
-        {
-            "losses = []": "losses, tokens = [], draw()",
-            "draw())": "tokens)",
-        },
+        {"losses = []": "losses, tokens = [], draw()", "draw())": "tokens)"},
         "Your steps all learn from one batch: draw() is called once and not once a step.",
     )
     wrong(

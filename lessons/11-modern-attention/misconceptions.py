@@ -949,10 +949,7 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
 
     wrong(
         "gqa_no_checks",
-        {
-            "d_model % num_heads": "False",
-            "num_heads % num_kv_heads": "False",
-        },
+        {"d_model % num_heads": "False", "num_heads % num_kv_heads": "False"},
         "The constructor accepts a number of heads that does not fit; the failure comes later, or "
         "never. It should be a ValueError at once, where d_model is no multiple of num_heads and "
         "where num_heads is none of num_kv_heads.",

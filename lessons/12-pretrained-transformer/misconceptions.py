@@ -422,10 +422,7 @@ with exercise("load_block"):
 
     wrong(
         "no_feed_forward",
-        {
-            '"intermediate.dense": network.linear1,': "",
-            '"output.dense": network.linear2,': "",
-        },
+        {'"intermediate.dense": network.linear1,': "", '"output.dense": network.linear2,': ""},
         "The feed-forward is not copied: linear1 and linear2 keep their random start values.",
     )
 

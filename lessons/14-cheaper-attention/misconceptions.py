@@ -431,10 +431,7 @@ with exercise("linear_attention"):
 
     wrong(
         "linear_axes_from_the_left",
-        {
-            ".cumsum(dim=-3)": ".cumsum(dim=0)",
-            "k.cumsum(dim=-2)": "k.cumsum(dim=0)",
-        },
+        {".cumsum(dim=-3)": ".cumsum(dim=0)", "k.cumsum(dim=-2)": "k.cumsum(dim=0)"},
         "It goes wrong as where the sums run along axis 0. With texts in front that is not the "
         "words: they are the last axis but one.",
     )
