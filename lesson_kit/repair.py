@@ -75,7 +75,8 @@ def nearest_repair(
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
         return ""
-    end = clock() + seconds
+    begun = clock()
+    end = begun + seconds
     arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     exchanges = _two_lines_exchanged(tree)  # the second search goes on where the first one stopped
     tried = 0
@@ -85,7 +86,10 @@ def nearest_repair(
         for line, kind, taken, changed in itertools.chain(exchanges, _candidates(tree, groups)):
             if line == elsewhere_than:
                 continue
-            if clock() > end or (elsewhere_than and tried == elsewhere):
+            now = clock()
+            if now > end or (elsewhere_than and tried == elsewhere):
+                return
+            if not elsewhere_than and _too_slow(tried, now - begun, seconds):
                 return
             tried += 1
             with changed:
@@ -104,6 +108,13 @@ def nearest_repair(
     if clock() > end and tried < ENOUGH_ELSEWHERE:
         return ""
     return _told(line, source.splitlines()[line - 1].strip(), kind)
+
+
+def _too_slow(tried: int, spent: float, seconds: float) -> bool:
+    """Whether a search will not come to as many changes as it takes to say anything: some checks
+    take half a second for each."""
+    share = spent / seconds if seconds else 1.0
+    return share > 0.2 and tried < share * ENOUGH_ELSEWHERE
 
 
 def _told(line: int, code: str, kind: str) -> str:

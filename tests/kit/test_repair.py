@@ -304,6 +304,19 @@ def test_what_is_asked_otherwise_and_does_not_end_costs_no_repair() -> None:
     assert "Look at line 2 of your cell" in said
 
 
+@pytest.mark.parametrize(("a_try", "most"), [(0.5, 2), (0.3, 2), (0.01, 200)])
+def test_a_search_that_is_too_slow_to_say_anything_ends_soon(a_try: float, most: int) -> None:
+    tried: list[object] = []
+    wrong = "def f(x):\n" + "".join(f"    x = x + {n}\n" for n in range(40)) + "    return x\n"
+
+    def passes(tree: ast.Module) -> bool:
+        tried.append(tree)
+        return False
+
+    assert nearest_repair(wrong, passes, 2.0, clock=lambda: len(tried) * a_try) == ""
+    assert most - 1 <= len(tried) <= most + 1
+
+
 @pytest.mark.slow
 def test_a_search_that_does_not_end_costs_only_itself() -> None:
     answer = "def f(x):\n    import time\n    time.sleep(0 * x)\n    return 7\n"
