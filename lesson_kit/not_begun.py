@@ -18,8 +18,8 @@ from .cells import asked_by_a_page, exercise_of_cell, namespace, source_of_cell
 
 __all__ = ["watch"]
 
-#: What cells above should have made, by name: the answer that each waited for.
-_waiting: dict[str, str] = {}
+#: What cells should have made, by name: the answer that each waited for, and the cell's source.
+_waiting: dict[str, tuple[str, str]] = {}
 #: What the running cell waits for.
 _now = [""]
 #: How an exception was shown before.
@@ -63,7 +63,7 @@ def _show(
     from .shown import NOTHING, as_html, paragraph, show_box
     from .words import tr
 
-    _now[0] = _waiting[made]
+    _now[0], _ = _waiting[made]
     said = tr(
         "The cell above that makes `{made}` waits for `{answer}`. Once that is written, run it "
         "again, and then this one.",
@@ -80,14 +80,15 @@ def _after(result: Any) -> None:
     source = str(getattr(result.info, "raw_cell", ""))
     for name in _made_by(source):
         if _now[0]:
-            _waiting[name] = _now[0]
+            _waiting[name] = _now[0], source
         elif result.success:
             _waiting.pop(name, None)
 
 
 def _made_above() -> str:
-    """A name that the running cell uses and that a cell above did not make; or ""."""
-    waiting = [name for name, kind in _names(source_of_cell()) if kind is ast.Load]
+    """A name that the running cell uses and that another cell did not make; or ""."""
+    source = source_of_cell()
+    waiting = [name for name, kind in _names(source) if kind is ast.Load]
     used, known = set[str](), namespace()
     while waiting:
         name = waiting.pop()
@@ -95,7 +96,8 @@ def _made_above() -> str:
         if name not in used and isinstance(value, FunctionType) and value.__globals__ is known:
             waiting.extend(_looked_up(value.__code__))
         used.add(name)
-    return min(used & _waiting.keys(), default="")
+    others = {name for name, (_, cell) in _waiting.items() if cell != source}
+    return min(used & others, default="")
 
 
 def _looked_up(code: CodeType) -> Iterator[str]:

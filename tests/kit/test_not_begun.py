@@ -67,3 +67,9 @@ def test_a_check_says_what_it_said(lesson: Path) -> None:
     )
     _, _, _, fails = said(lesson, STUB, "x = double(1)", DOUBLE.replace("2 * x", "3 * x"), check)
     assert "double: this check does not pass yet." in fails and "waits" not in fails
+
+
+def test_a_cell_does_not_wait_for_what_it_makes_itself(lesson: Path) -> None:
+    check = "result = double(2)\nassert result == 4, 'Is it twice x?'"
+    *_, again = said(lesson, STUB, check, DOUBLE.replace("2", "3"), check)
+    assert "waits" not in again and "Is it twice x?" in again
