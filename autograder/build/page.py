@@ -319,7 +319,7 @@ def _worth(exercise: _Exercise) -> str:
     if exercise.opens:
         text += tr(" A right answer opens {figures}.", figures=_figures(exercise.opens))
     if exercise.draws:
-        text += tr(" {figures} will be drawn with it.", figures=_figures(exercise.draws))
+        text += tr(" {figures} will use your answer.", figures=_figures(exercise.draws))
     return text
 
 

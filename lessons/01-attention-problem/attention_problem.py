@@ -505,13 +505,13 @@ with check("one row of weights: averages add up", points=1.5):
     message = "The average of values + u, less that of u, is the average of the values."
     found = weighted_average(weights, values)
     assert_close(found, pair[0] - pair[1], message, against="from values + u and u")
-with check("a batch of rows, each with its values: each as alone", points=0.5):
+with check("a batch of rows, each with its values: each comes out as it does alone", points=0.5):
     for lead in ((2,), (1,)):
         compare(lead, lead, 4, 5)
-with check("several rows of weights for one text: each as alone", points=0.5):
+with check("several rows of weights for one text: each comes out as it does alone", points=0.5):
     compare((3,), (), 4, 2)
     compare((4,), (), 4, 1)
-with check("two leading axes, and others that broadcast: each as alone", points=0.5):
+with check("two leading axes, and others that broadcast: each comes out as it does alone", points=0.5):
     for leads in (((2, 3), (2, 3)), ((), (2, 3)), ((2, 1), (3,)), ((1, 2), ())):
         compare(*leads, 4, 2)
 checks_passed("weighted_average")

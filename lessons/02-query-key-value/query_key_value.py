@@ -44,8 +44,8 @@ torch.set_num_threads(1)  # small models: one thread is faster than two
 # %% [markdown]
 # ## Before you begin: three questions on earlier lessons
 #
-# Answer from memory, then look it up if you must: what you fetch yourself stays longer than what
-# you read again.
+# Answer from memory first, and look it up only if you must: you remember something longer if you
+# recall it yourself than if you read it again.
 #
 # The source sentence becomes twice as long. What does the fixed-vector decoder of lesson 1 get?
 #
@@ -192,7 +192,8 @@ queries = {
 # | `(d,)` | `(4, n, d)` | `(4, n)` |
 # | `(3, 1, d)` | `(4, n, d)` | `(3, 4, n)` |
 #
-# * The conventions of lesson 1 hold (checked when graded); of integers the scores may stay integers.
+# * The conventions of lesson 1 hold (checked when graded); for integer inputs the scores may stay
+#   integers.
 # * No scale and no normalisation: the plain dot product.
 
 
@@ -210,7 +211,7 @@ def similarity_scores(query, keys):
     ### END SOLUTION
 
 
-# %% check="similarity_scores" points=3.25 card=["The score of one query against each of $n$ keys", "No scale and no normalisation: the plain dot product", "broadcast against each other, in both directions", "of integers the scores may stay integers", "Whole numbers"]
+# %% check="similarity_scores" points=3.25 card=["The score of one query against each of $n$ keys", "No scale and no normalisation: the plain dot product", "broadcast against each other, in both directions", "for integer inputs the scores may stay integers", "Whole numbers"]
 rng = check_rng()
 query, keys = rng.normal(size=5), rng.normal(size=(4, 5))
 two_keys = np.array([[3.0, 0.0, 1.0], [1.0, 2.0, 4.0]])
@@ -239,7 +240,7 @@ with check("a batch of two", points=0.25):
     message = "Query (2, d), keys (2, n, d): (2, n). Each query meets the keys of its own batch."
     found = similarity_scores(three_queries[:2].copy(), texts[[0, 2]])
     assert_close(found, np.array([[5.0, -1.0], [0.0, 2.0]]), message)
-with check("batch axes that broadcast: each as alone", points=0.25):
+with check("batch axes that broadcast: each comes out as it does alone", points=0.25):
     cases = [(three_queries[:, None], texts), (three_queries[0], texts)]
     assert_each_alone(similarity_scores, cases, own_axes=(1, 2))
 with check("whole numbers in query and keys, or in one of them", points=0.5):
@@ -265,17 +266,17 @@ with check("one query, also with one key, or of one number", points=0.75):
         message = f"One query of {d} numbers and {n} keys: each dot product, as torch's linear."
         expected = F.linear(torch.tensor(query), torch.tensor(keys)).numpy()
         assert_close(similarity_scores(query, keys), expected, message)
-with check("batch axes of the query alone, or of the keys: each as alone", points=0.75):
+with check("batch axes in only the query, or only the keys: same result as one at a time", points=0.75):
     for query_batch, keys_batch in (((3,), ()), ((1,), ()), ((), (2,)), ((2, 3), ()), ((), (2, 3))):
         compare(query_batch, keys_batch)
-with check("batch axes in both, which broadcast: each as alone", points=0.5):
+with check("batch axes in both, which broadcast: each comes out as it does alone", points=0.5):
     for query_batch, keys_batch in (((2, 3), (2, 3)), ((6,), (3, 1)), ((3, 2), (2,)), ((4,), (4, 1))):
         compare(query_batch, keys_batch)
 checks_passed("similarity_scores")
 ### END HIDDEN TESTS
 
 
-# %% check="similarity_scores_kinds" points=0.5 card=["Whole numbers", "of integers the scores may stay integers", "the result is at least as precise as the most precise input"]
+# %% check="similarity_scores_kinds" points=0.5 card=["Whole numbers", "for integer inputs the scores may stay integers", "the result is at least as precise as the most precise input"]
 # Hidden checks of similarity_scores: integers, precision.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -527,7 +528,7 @@ checks_passed("softmax")
 ### BEGIN HIDDEN TESTS
 x = check_rng().normal(size=(2, 3, 4))
 x[0, 0, 1] = x[0, 1, 0] = x[0, 1, 3] = x[1, 2, 2] = -np.inf
-with check("-inf beside other scores: 0, the others as without it", points=0.75):
+with check("-inf among other scores: weight 0, other weights as without it", points=0.75):
     weights = softmax(x.copy())
     assert_equal(np.shape(weights), (2, 3, 4), "One weight for each score.", name="the shape")
     message = "A finite score has a weight above 0; here no weight is a number above 0."
@@ -583,13 +584,13 @@ def compare(shape, axis):
     turned = np.moveaxis(alone, -1, axis)
     assert_close(softmax(x, axis=axis), turned, message, against="for the rows one by one")
 
-with check("one axis, and the last one of two and more: each row as alone", points=0.75):
+with check("one axis, and the last one of two and more: each row comes out as it does alone", points=0.75):
     for shape in ((7,), (3, 4), (4, 4), (2, 3, 5)):
         compare(shape, -1)
-with check("the first axis: each row as alone", points=0.5):
+with check("the first axis: each row comes out as it does alone", points=0.5):
     for shape in ((7,), (3, 4), (4, 4)):
         compare(shape, 0)
-with check("an axis in the middle, counted from either end: each row as alone", points=0.5):
+with check("an axis in the middle, counted from either end: each row comes out as it does alone", points=0.5):
     for axis in (1, 2, -2, -3):
         compare((2, 3, 4, 2), axis)
 with check("an axis beside one of length 1, and along it", points=0.25):
@@ -898,7 +899,7 @@ with check("very hot and very cold", points=0.5):
     message = "Does something overflow, or is the temperature bounded?"
     for T in (1e9, 1e-9):
         compare(f"temperature {T:g}", alone, T, message)
-with check("values with batch axes: each as alone; the weights' shape", points=0.5):
+with check("values with batch axes: each comes out as it does alone; the weights' shape", points=0.5):
     case = query[0], keys[0], values
     assert_each_alone(soft_lookup, [case], own_axes=(1, 2, 2), names=("the answer",))
     message = "The weights have the leading axes of query and keys: values play no part in them."
@@ -952,16 +953,16 @@ def compare(batches, names=("the answer", "the weights"), d_v=3):
     given = [rng.normal(size=(*lead, *end)) for lead, end in zip(batches, ends, strict=True)]
     assert_each_alone(soft_lookup, [[*given, 0.8]], own_axes=(1, 2, 2), names=names)
 
-with check("several queries for one text: each as alone", points=0.5):
+with check("several queries for one text: each comes out as it does alone", points=0.5):
     compare(((3,), (), ()))
     compare(((1,), (), ()), d_v=1)
-with check("a text for each query: each as alone", points=0.5):
+with check("a text for each query: each comes out as it does alone", points=0.5):
     compare(((4,), (4,), (4,)))
     compare(((2, 3), (2, 3), (2, 3)))
-with check("leading axes that broadcast: each as alone", points=0.5):
+with check("leading axes that broadcast: each comes out as it does alone", points=0.5):
     for batches in (((2, 1), (3,), (3,)), ((3,), (2, 1), (2, 1)), ((), (2,), ()), ((2, 3), (3,), ())):
         compare(batches)
-with check("values with axes of their own: each as alone", points=0.5):
+with check("values with axes of their own: each comes out as it does alone", points=0.5):
     for batches in (((), (), (2,)), ((3,), (), (2, 1)), ((2, 3), (3,), (4, 2, 1))):
         compare(batches, ("the answer",))
 checks_passed("soft_lookup")
@@ -1645,10 +1646,10 @@ check_answer("answer_silent_bug", answer_silent_bug)
 # >
 # > You should spend 5-10 minutes on this exercise.
 #
-# Copy `look_up_sentences` into this cell and mend it.
+# Copy `look_up_sentences` into this cell and fix it.
 #
-# * `queries` `(batch, n_q, d)`, `keys` `(batch, n, d)`, `values` `(batch, n, d_v)`: sizes of which no
-#   two need be equal.
+# * `queries` `(batch, n_q, d)`, `keys` `(batch, n, d)`, `values` `(batch, n, d_v)`: all these sizes
+#   may differ.
 # * Returns the answers `(batch, n_q, d_v)` and the weights `(batch, n_q, n)`. Each query looks up in
 #   the keys and values of its own sentence, with the scores divided by `temperature`.
 # * No errors are graded here.
@@ -1696,7 +1697,7 @@ with check("one query in each of two sentences: as among the others", points=0.5
 checks_passed("mended_look_up")
 
 
-# %% check="mended_look_up_sizes" points=1 card=["sizes of which no two need be equal", "Returns the answers `(batch, n_q, d_v)` and the weights `(batch, n_q, n)`", "Whole numbers", "Arguments are not changed"]
+# %% check="mended_look_up_sizes" points=1 card=["all these sizes may differ", "Returns the answers `(batch, n_q, d_v)` and the weights `(batch, n_q, n)`", "Whole numbers", "Arguments are not changed"]
 # Hidden checks of mended_look_up: sizes that differ, whole numbers, the inputs afterwards.
 ### BEGIN HIDDEN TESTS
 @probe

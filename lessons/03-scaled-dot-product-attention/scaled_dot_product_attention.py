@@ -51,8 +51,8 @@ torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numb
 # %% [markdown]
 # ## Before you begin: three questions on earlier lessons
 #
-# Answer from memory, then look it up if you must: what you fetch yourself stays longer than what
-# you read again.
+# Answer from memory first, and look it up only if you must: you remember something longer if you
+# recall it yourself than if you read it again.
 #
 # (Lesson 2.) What does `softmax` give for the scores 5, 5 and minus infinity?
 #
@@ -592,7 +592,7 @@ with check("the example on paper", points=0.75):
     expected = np.array([[1.0, math.e, math.e**2]]) / (1 + math.e + math.e**2)
     message = "The weights of the example on paper are 0.090, 0.245, 0.665."
     assert_close(scaled_dot_product_attention(query, keys, np.eye(3))[1], expected, message, name="weights")
-with check("a batch, and leading axes that broadcast: each text as alone", points=1.25):
+with check("a batch, and leading axes that broadcast: each text comes out as it does alone", points=1.25):
     batch = [np.stack([x, 2 * x[::-1]]) for x in given]
     leading = np.stack([Q, -Q])[:, None], np.stack([K, 2 * K, K[::-1]]), V
     assert_each_alone(scaled_dot_product_attention, [batch, leading], names=names)
@@ -631,10 +631,10 @@ with check("one text, of other sizes: as torch", points=0.75):
     output, _ = scaled_dot_product_attention(Q.copy(), K.copy(), V.copy())
     assert_close(output, by_torch(*plain), "One text: the output is torch's.", name="output")
 for title, points, texts in (
-    ("one batch axis: each text as alone", 0.5, [drawn((6,), (6,), (6,)), drawn((1,), (1,), (1,))]),
-    ("two batch axes: each text as alone", 0.25, [drawn((2, 3), (2, 3), (2, 3))]),
-    ("leading axes of some arguments: each text as alone", 0.5, [drawn((6,), (), ()), drawn((), (6,), (6,))]),
-    ("leading axes that differ: each text as alone", 0.5, [drawn((2, 1), (3,), ()), drawn((2, 3), (3,), (2, 1))]),
+    ("one batch axis: each text comes out as it does alone", 0.5, [drawn((6,), (6,), (6,)), drawn((1,), (1,), (1,))]),
+    ("two batch axes: each text comes out as it does alone", 0.25, [drawn((2, 3), (2, 3), (2, 3))]),
+    ("leading axes of some arguments: each text comes out as it does alone", 0.5, [drawn((6,), (), ()), drawn((), (6,), (6,))]),
+    ("leading axes that differ: each text comes out as it does alone", 0.5, [drawn((2, 1), (3,), ()), drawn((2, 3), (3,), (2, 1))]),
 ):
     with check(title, points=points):
         assert_each_alone(scaled_dot_product_attention, texts, names=names)
@@ -1067,7 +1067,7 @@ with check("as torch", points=1):
     message = "No mask: as torch's function. Check first: the root of d_k, is the softmax over the keys, is V used?"
     weights = F.scaled_dot_product_attention(Q, K, torch.eye(5).double())
     assert_results(attend(), {"output": weights @ V, "weights": weights}, message)
-with check("a batch, and leading axes that broadcast: each text as alone", points=1.25):
+with check("a batch, and leading axes that broadcast: each text comes out as it does alone", points=1.25):
     batch = [torch.stack([x, 2 * x.flip(0)]) for x in given]
     leading = torch.stack([Q, -Q])[:, None], torch.stack([K, 2 * K, K.flip(0)]), V
     assert_each_alone(torch_scaled_dot_product_attention, [batch, leading], names=names)
@@ -1104,9 +1104,9 @@ with check("one text, of other sizes: as torch", points=0.5):
     output, _ = torch_scaled_dot_product_attention(*(x.clone() for x in plain))
     assert_close(output, F.scaled_dot_product_attention(*plain), "One text: the output is torch's.", name="output")
 for title, points, texts in (
-    ("one batch axis: each text as alone", 0.5, [drawn((6,), (6,), (6,)), drawn((1,), (1,), (1,))]),
-    ("two batch axes: each text as alone", 0.25, [drawn((2, 3), (2, 3), (2, 3))]),
-    ("leading axes that differ: each text as alone", 0.25, [drawn((6,), (), ()), drawn((), (2, 3), (1, 3)), drawn((2, 1), (3,), ())]),
+    ("one batch axis: each text comes out as it does alone", 0.5, [drawn((6,), (6,), (6,)), drawn((1,), (1,), (1,))]),
+    ("two batch axes: each text comes out as it does alone", 0.25, [drawn((2, 3), (2, 3), (2, 3))]),
+    ("leading axes that differ: each text comes out as it does alone", 0.25, [drawn((6,), (), ()), drawn((), (2, 3), (1, 3)), drawn((2, 1), (3,), ())]),
 ):
     with check(title, points=points):
         assert_each_alone(torch_scaled_dot_product_attention, texts, names=names)

@@ -45,8 +45,8 @@ torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numb
 # %% [markdown]
 # ## Before you begin: three questions on earlier lessons
 #
-# Answer from memory, then look it up if you must: what you fetch yourself stays longer than what
-# you read again.
+# Answer from memory first, and look it up only if you must: you remember something longer if you
+# recall it yourself than if you read it again.
 #
 # (Lesson 3.) Queries and keys have independent entries of variance 1 and length 64. What is the
 # standard deviation of a score, before the scale?
@@ -702,9 +702,9 @@ def compare(lead, shape, empty=None):
     given = {f"X {(*lead, 5, 6)}, mask {shape}": (*W, texts(*lead), mask)}
     assert_as_reference(attend, masked_by_torch, given, message, names=names)
 
-with check("one batch axis, also of length 1: each text as alone", points=0.5):
+with check("one batch axis, also of length 1: each text comes out as it does alone", points=0.5):
     assert_each_alone(attend, [(*W, texts(3)), (*W, texts(1))], names=names)
-with check("two batch axes: each text as alone", points=0.5):
+with check("two batch axes: each text comes out as it does alone", points=0.5):
     assert_each_alone(attend, [(*W, texts(2, 3))], names=names)
 with check("one text and a mask", points=0.5):
     compare((), (5,))

@@ -51,8 +51,8 @@ torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numb
 # %% [markdown]
 # ## Before you begin: three questions on earlier lessons
 #
-# Answer from memory, then look it up if you must: what you fetch yourself stays longer than what
-# you read again.
+# Answer from memory first, and look it up only if you must: you remember something longer if you
+# recall it yourself than if you read it again.
 #
 # (Lesson 4.) You permute the words of a text. What does self-attention without positions give?
 #
@@ -291,7 +291,7 @@ for kind, make, points in (("NumPy", np.array, 1), ("torch", torch.tensor, 0.75)
             "Check first: 0, 1 and 2, 3 come from a reshape alone, 0 and 3 from every third feature."
         )
         assert_equal(split_heads(make(x * 1.0), 3), make(expected * 1.0), message)
-with check("a batch: each text as alone", points=1):
+with check("a batch: each text comes out as it does alone", points=1):
     assert_each_alone(either, [[np.stack([x + 100 * text for text in range(4)]) + 0.5]])
 with check("whole numbers keep their dtype, and each stands there once", points=0.25, side=True):
     message = "The sorted numbers of the result are those of x, with their dtype."
@@ -309,7 +309,7 @@ checks_passed("split_heads")
 rng = check_rng()
 leads = (7,), (1,), (2, 3), (2, 1, 3), (1, 2, 1, 1, 2)
 for kind in (np.array, torch.tensor):
-    with check(f"{'NumPy' if kind is np.array else 'torch'}: each text as alone", points=0.5):
+    with check(f"{'NumPy' if kind is np.array else 'torch'}: each text comes out as it does alone", points=0.5):
         batches = [kind(rng.normal(size=(*lead, 5, 12))) for lead in leads]
         assert_each_alone(split_heads, [(x, num_heads) for x in batches for num_heads in (2, 4)])
 checks_passed("split_heads")
@@ -405,7 +405,7 @@ checks_passed("split_heads")
 ### END HIDDEN TESTS
 
 # %% check="split_heads_errors" points=0.5 card="`d_model` is not a multiple of `num_heads`: a `ValueError` that names both. For NumPy arrays and for torch tensors"
-# Hidden checks of split_heads: d_model that does not divide, NumPy and torch.
+# Hidden checks of split_heads: d_model that is not a multiple of num_heads, NumPy and torch.
 ### SIDE CONDITION: counts once another check of split_heads passes.
 ### BEGIN HIDDEN TESTS
 for kind in (np.ones, torch.ones):
@@ -501,7 +501,7 @@ checks_passed("combine_heads")
 rng = check_rng()
 leads = (7,), (1,), (2, 3), (2, 1, 3), (1, 2, 1, 1, 2)
 for kind in (np.array, torch.tensor):
-    with check(f"{'NumPy' if kind is np.array else 'torch'}: each text as alone", points=0.5):
+    with check(f"{'NumPy' if kind is np.array else 'torch'}: each text comes out as it does alone", points=0.5):
         batches = [[kind(rng.normal(size=(*lead, heads, 5, 6)))] for lead in leads for heads in (2, 4)]
         assert_each_alone(combine_heads, batches, own_axes=[3])
 checks_passed("combine_heads")
@@ -735,9 +735,9 @@ message = "By the formula. Check first: the scale, keys from key, values from va
 for name, place, expected in (("weights", 1, weights), ("output", 0, output)):
     with check(f"the {name} without a mask", points=1.5):
         assert_close(attend(numbers, *texts)[place], expected, message, name=name)
-with check("leading axes, none, one or two: each text as alone", points=0.75):
+with check("leading axes, none, one or two: each text comes out as it does alone", points=0.75):
     assert_each_alone(partial(attend, numbers), [texts, [x[:2, None] for x in texts]], names=both)
-with check("key, value left out: as with query, or key, in their place", points=0.5, side=True):
+with check("no key or value given: same result as with query as the key, or key as the value", points=0.5, side=True):
     for given, whole in (([query], [query] * 3), ([query, key], [query, key, key])):
         wanted = dict(zip(both, attend(numbers, *whole)))
         assert_results(attend(numbers, *given), wanted, f"{len(given)} of 3 given.", against="with all three")
@@ -775,7 +775,7 @@ with check("four parts of their own", points=0.5):
         expected |= {f"W_{one}.bias": (d_model,) for one in "qkvo"}
         message += " Check first: do two parts share a parameter?"
         assert_equal({name: found.get(name) for name in expected}, expected, message, name="the shapes")
-with check("what does not divide is refused", points=0.25, side=True):
+with check("a d_model that is not a multiple of num_heads is refused", points=0.25, side=True):
     for sizes in ((12, 5), (7, 2), (4, 8), (10, 3)):
         assert_refused(shapes_of_parameters, {f"MultiHeadAttention{sizes}": sizes})
 checks_passed("MultiHeadAttention")
@@ -817,9 +817,9 @@ with check("one leading axis, several numbers of heads: by the formula", points=
     cases |= {f"Two texts, n_q = {n}, n_k = {m}": (3, *drawn(2, n_q=n, n_k=m)) for n, m in ((1, 5), (4, 1))}
     message = "output and weights are those of the formula."
     assert_as_reference(with_heads, by_formula, cases, message, names=both)
-with check("one leading axis: each text as alone", points=0.25):
+with check("one leading axis: each text comes out as it does alone", points=0.25):
     assert_each_alone(partial(attend, 3, numbers), [drawn(6), drawn(1)], names=both)
-with check("several leading axes: each text as alone", points=0.5):
+with check("several leading axes: each text comes out as it does alone", points=0.5):
     assert_each_alone(partial(attend, 3, numbers), [drawn(2, 3), drawn(2, 1, 3)], names=both)
 with check("no leading axis: by the formula", points=0.25):
     assert_as_reference(with_heads, by_formula, {"One text": (3, *drawn())}, message, names=both)
@@ -1924,8 +1924,8 @@ for kind in (MultiHeadAttention, Suspicious):
 #   `batch` and `n`. `d_model`: an integer. You choose the texts.
 # - Returns a Python `bool`. `True` when the layer **mixes rows**: a word's output depends on the place
 #   where the word stands, or on another text of the batch. `False` when it does not.
-# - Rounding is no mixing: right layers differ by up to 1e-5 for inputs of order 1, broken ones by
-#   more than 1e-3.
+# - Rounding errors do not count as mixing: correct layers differ by up to 1e-5 for inputs of order
+#   1, broken ones by more than 1e-3.
 # - Graded with right layers of several numbers of heads, and with broken ones: a reshape at the
 #   wrong place, texts that attend to each other, positions or an order inside.
 
@@ -1991,7 +1991,7 @@ with check("right layers, and texts that attend to each other", points=1):
     assert_equal(found, expected, message, name="your verdicts")
 checks_passed("mixes_rows")
 
-# %% check="mixes_rows_layers" points=2 card=["right layers of several numbers of heads, and with broken ones: a reshape at the wrong place, texts that attend to each other, positions or an order inside", "Rounding is no mixing"]
+# %% check="mixes_rows_layers" points=2 card=["right layers of several numbers of heads, and with broken ones: a reshape at the wrong place, texts that attend to each other, positions or an order inside", "Rounding errors do not count as mixing"]
 # Hidden checks of mixes_rows: more layers, right and broken.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -2172,11 +2172,12 @@ show(
 # - `measure`: a callable without arguments. It asks the model, in which `attention` stands, and
 #   returns anything (a number, a pair of numbers, a tensor).
 # - `means`: `None`, or `(d_model,)`, the mean of each feature of the joined heads, as `W_o` gets them.
-# - Returns the list of what `measure()` returns, one entry a head: entry `h` while head `h`, and no
-#   other, contributes 0 (`means` is `None`), or what its own part of `means` contributes. The bias of
-#   `W_o` belongs to no head.
-# - `measure` asks *this* layer, so a changed copy is of no use. Afterwards `attention` is what it was,
-#   with the same parameters. Checked when graded only: also where `measure` raises an error.
+# - Returns a list of the results of `measure()`, one entry per head. For entry `h`, only head `h`
+#   is changed: it contributes 0 (if `means` is `None`), or what its own part of `means`
+#   contributes. The bias of `W_o` belongs to no head.
+# - `measure` uses *this* layer, so changing a copy does not help. Afterwards `attention` is as it
+#   was before, with the same parameters. Checked only when graded: this is also true if `measure`
+#   raises an error.
 
 
 # %% answer="leave_one_head_out"
@@ -2214,7 +2215,7 @@ def leave_one_head_out(attention, num_heads, measure, means=None):
     ### END SOLUTION
 
 
-# %% check="leave_one_head_out" points=3 card=["entry `h` while head `h`, and no other, contributes 0 (`means` is `None`), or what its own part of `means` contributes. The bias of `W_o` belongs to no head", "Afterwards `attention` is what it was"]
+# %% check="leave_one_head_out" points=3 card=["For entry `h`, only head `h` is changed: it contributes 0 (if `means` is `None`), or what its own part of `means` contributes. The bias of `W_o` belongs to no head", "Afterwards `attention` is as it was before"]
 @probe
 def removed(numbers, x, means):
     """What comes back where measure() is the output, and the layer's numbers after."""
@@ -2322,7 +2323,7 @@ with check("other heads; a word with nothing to see; results of any kind", point
 checks_passed("leave_one_head_out")
 ### END HIDDEN TESTS
 
-# %% check="leave_one_head_out_after" points=1 card=["Afterwards `attention` is what it was, with the same parameters. Checked when graded only: also where `measure` raises an error", "Arguments are not changed"]
+# %% check="leave_one_head_out_after" points=1 card=["Afterwards `attention` is as it was before, with the same parameters. Checked only when graded: this is also true if `measure` raises an error", "Arguments are not changed"]
 # Hidden checks of leave_one_head_out: the same trainable parameters, also when measure raises.
 ### SIDE CONDITION: counts once another check of leave_one_head_out passes.
 ### BEGIN HIDDEN TESTS

@@ -67,7 +67,7 @@ check_answer("answer_recall_positions", answer_recall_positions)
 # %% [markdown]
 # ### `answer_recall_heads` (lesson 5)
 #
-# `d_model` stays 64. What does a layer with 8 heads have more of than a layer with 2?
+# `d_model` stays 64. Which of these do you get with 8 heads instead of 2?
 #
 # - a) Four times as many parameters.
 # - b) Wider queries and keys.
@@ -326,7 +326,7 @@ for title, points, shape in (
     ("two batch axes", 0.25, (2, 4, 3, 6)),
     ("a batch of one", 0.25, (1, 3, 6)),
 ):
-    with check(f"{title}: each word as alone", points=points):
+    with check(f"{title}: each word comes out as it does alone", points=points):
         gamma, beta = torch.tensor(rng.normal(size=(2, shape[-1])))
         x = torch.tensor(2 * rng.normal(size=shape) - 1)
         found = normalise(gamma, beta, x)
@@ -603,7 +603,7 @@ for title, shape in (
     ("two batch axes", (2, 3, 5, 4)),
     ("a batch of one", (1, 5, 4)),
 ):
-    with check(f"{title}: each word as alone", points=0.25):
+    with check(f"{title}: each word comes out as it does alone", points=0.25):
         x = torch.tensor(2 * rng.normal(size=shape))
         alone = torch.stack([forward(given, word[None, None], 6).reshape(-1) for word in x.reshape(-1, 4)]).double()
         message = f"x of shape {shape}: each word should come out as your network gives it alone, in a batch of one."
@@ -731,8 +731,9 @@ show(
 #
 # - `TransformerBlock(d_model, num_heads, d_ff, norm_first=False)`. Its parts are `attention`
 #   (`MultiHeadAttention(d_model, num_heads)` of lesson 5), `norm1` and `norm2` (two `LayerNorm`s of
-#   your own), `feed_forward` (your `FeedForward`). One object each. `forward` uses what stands under
-#   these names when it is called: section 7 replaces parts.
+#   your own), `feed_forward` (your `FeedForward`). One object each. Each time it is called,
+#   `forward` uses the parts that these attributes hold at that moment, because section 7 replaces
+#   parts.
 # - Lesson 5's `forward(query, key=None, value=None, mask=None)` returns `(output, weights)`.
 # - `forward(x, mask=None)`: `x` is `(..., n, d_model)`. Returns `(output, weights)`: the output
 #   `(..., n, d_model)` and the weights of all heads `(..., num_heads, n, n)`.
@@ -844,7 +845,7 @@ for title, lead in (("one leading axis", (6,)), ("two leading axes", (2, 3)), ("
         for norm_first in (False, True):
             x = torch.tensor(rng.normal(size=(*lead, 4, 12)))
             both, alone = together_and_alone(x, norm_first)
-            message = f"x of shape {tuple(x.shape)}, norm_first={norm_first}: each text should come out as alone, in float64."
+            message = f"x of shape {tuple(x.shape)}, norm_first={norm_first}: each text should come out as it does alone, in float64."
             differ = [bool(alone[0][0].std() > 0.1), torch.equal(both[0], x)]
             assert_equal(differ, [True, False], message, name="'there are outputs', and 'they are x'")
             for place, name in enumerate(("output", "weights")):
@@ -1729,9 +1730,10 @@ check_answer("answer_silent_bug", answer_silent_bug)
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# Which parts of a block may carry something from one word to another? Count the axes that each
-# line works on. Lesson 6 has a function that finds such a bug without looking at the code; it wants
-# a function of arrays, and `causal`, below the friend's block, makes one of a block and its mask.
+# Which parts of a block may carry something from one word to another? Count the axes that each line
+# works on. Lesson 6 has a function that finds such a bug without looking at the code; it expects a
+# function of arrays, and `causal`, below the friend's block, turns a block and its mask into such a
+# function.
 #
 # </details>
 #
@@ -1764,8 +1766,7 @@ for name, layer in (
 #
 # Difficulty: ●○○○○ &nbsp; Importance: ●●●●○ &nbsp; You should spend up to 5-10 minutes on it.
 #
-# Copy `friends_block` and mend it: change what is wrong, and leave the rest of the friend's choices
-# as it is.
+# Copy `friends_block` and fix it: change what is wrong, and keep the friend's other choices.
 #
 # - `mended_block(n)` returns a pair, block and mask. The mask is that of `causal_mask(n)`, as a
 #   torch tensor.
@@ -1804,7 +1805,7 @@ def run_block(n, *texts):
 
 text = 0.05 * torch.tensor(check_rng().normal(size=(6, 16)))  # so small that eps counts
 other, triangle = torch.cat([text[:-1], -text[-1:]]), torch.ones(6, 6, dtype=torch.bool).tril()
-with check("no word feels a later one", points=0.75):
+with check("no word is affected by a later word", points=0.75):
     *_, (found, changed) = run_block(6, text, other)
     message = "The last word was exchanged: only its own result changes. Check first: over which axes is each mean?"
     assert_equal(bool((found[-1] - changed[-1]).abs().max() > 1e-3), True, message, name="'the last one changes'")
@@ -1864,7 +1865,7 @@ with check("shorter texts", points=0.5):
 with check("a batch", points=0.25):
     assert_equal(differ, [True, True], message, name="'they do', 'they are not'")
     *_, (batch, *alone) = run_block(9, texts, *texts)
-    assert_close(batch, torch.stack(alone), "Each text of a batch should come out as alone.", against="for each text alone")
+    assert_close(batch, torch.stack(alone), "Each text of a batch should come out as it does alone.", against="for each text alone")
 checks_passed("mended_block")
 ### END HIDDEN TESTS
 

@@ -406,7 +406,7 @@ for title, lead_x, lead_memory in (
         memory = torch.tensor(rng.normal(size=(*lead_memory, 5, 12)))
         lead = np.broadcast_shapes(lead_x, lead_memory)
         both, alone = together_and_alone(x, memory, *lead)
-        message = f"x of shape {tuple(x.shape)}, memory {tuple(memory.shape)}: each text should come out as alone."
+        message = f"x of shape {tuple(x.shape)}, memory {tuple(memory.shape)}: each text should come out as it does alone."
         result = [bool(alone[0][0].std() > 0.1), torch.equal(both[0], x)]
         assert_equal(result, [True, False], message, name="'there are outputs', and 'they are x'")
         for place, name in enumerate(("output", "cross_weights")):

@@ -226,11 +226,11 @@ def each_word(*shape):
     assert_each_alone(normalise, [(x, gamma)], own_axes=(1, 1))
 
 
-with check("one text: each word as alone", points=0.75):
+with check("one text: each word comes out as it does alone", points=0.75):
     each_word(5, 6)
-with check("three leading axes: each word as alone", points=0.75):
+with check("three leading axes: each word comes out as it does alone", points=0.75):
     each_word(2, 3, 5, 6)
-with check("a batch of one text: each word as alone", points=0.5):
+with check("a batch of one text: each word comes out as it does alone", points=0.5):
     each_word(1, 5, 6)
 checks_passed("RMSNorm")
 ### END HIDDEN TESTS
@@ -483,9 +483,9 @@ def each_word(*shape):
     assert_each_alone(forward, [(x, *weights)], own_axes=(1, 2, 2, 2))
 
 
-with check("one text: each word as alone", points=0.5):
+with check("one text: each word comes out as it does alone", points=0.5):
     each_word(5, 4)
-with check("three leading axes, a batch of one text: each word as alone", points=0.5):
+with check("three leading axes, a batch of one text: each word comes out as it does alone", points=0.5):
     each_word(2, 3, 5, 4)
     each_word(1, 5, 4)
 x = torch.tensor(rng.normal(size=(2, 5, 4)))
@@ -826,9 +826,9 @@ def each_text(*lead):
     assert_each_alone(apply_rotary, [(x, positions)], own_axes=(2, 1))
 
 
-with check("three texts, each as alone", points=1):
+with check("three texts, each comes out as it does alone", points=1):
     each_text(3)
-with check("two leading axes, each text as alone", points=0.5):
+with check("two leading axes, each text comes out as it does alone", points=0.5):
     each_text(2, 4)
 with check("leading axes of length 1", points=0.5):
     each_text(1)
@@ -1380,9 +1380,9 @@ with check("value left out: as key", points=0.5):
     compare((query, key, None), (query, key, key), "value")
 with check("key and value left out: as query", points=0.5):
     compare((query, None, None), (query, query, query), "key and value")
-with check("three texts, each as alone, without a leading axis", points=0.5):
+with check("three texts, each comes out as it does alone, without a leading axis", points=0.5):
     each_text(3)
-with check("two leading axes, each text as alone", points=0.5):
+with check("two leading axes, each text comes out as it does alone", points=0.5):
     each_text(2, 3)
 checks_passed("GroupedQueryAttention")
 ### END HIDDEN TESTS
@@ -2296,13 +2296,13 @@ def each_text(*leads):
     assert_each_alone(blockwise_attention, [(*given, 2)])
 
 
-with check("three texts, each as alone", points=0.5):
+with check("three texts, each comes out as it does alone", points=0.5):
     each_text((3,), (3,), (3,))
-with check("two leading axes, each text as alone", points=0.5):
+with check("two leading axes, each text comes out as it does alone", points=0.5):
     each_text((3, 4), (3, 4), (3, 4))
 with check("leading axes of length 1", points=0.25):
     each_text((1, 2), (1, 2), (1, 2))
-with check("leading axes that broadcast, each text as alone", points=0.75):
+with check("leading axes that broadcast, each text comes out as it does alone", points=0.75):
     each_text((), (3,), (3,))
     each_text((3,), (), ())
     each_text((2, 1), (3,), (2, 3))

@@ -532,9 +532,9 @@ def each_text(*shape):
     assert_each_alone(embed, [(single, ids.reshape(*shape, 6))], own_axes=(0, 1))
 
 
-with check("three texts, each as alone", points=0.75):
+with check("three texts, each comes out as it does alone", points=0.75):
     each_text(3)
-with check("two leading axes, each text as alone", points=0.75):
+with check("two leading axes, each text comes out as it does alone", points=0.75):
     each_text(2, 4)
 ids = torch.tensor(rng.integers(1, 8, size=(3, 6)))
 words, positions, kinds, gamma, beta = weights.values()
@@ -1127,13 +1127,13 @@ def compare(keep, others):
         assert_close(vector, alone, message, against="for the kept tokens alone", atol=1e-5)
 
 
-with check("three texts, each as alone", points=0.75):
+with check("three texts, each comes out as it does alone", points=0.75):
     each_text(3)
-with check("two leading axes, each text as alone", points=0.75):
+with check("two leading axes, each text comes out as it does alone", points=0.75):
     each_text(2, 3)
 with check("texts of other lengths, as without the filling", points=0.5):
     compare("111111 111000 100000", None)
-with check("kept tokens anywhere, as alone", points=0.5):
+with check("kept tokens anywhere: as they come out alone", points=0.5):
     compare("010110 001011", None)
 with check("huge numbers at the other tokens", points=0.5):
     compare("111111 111000 100000", 1e6)

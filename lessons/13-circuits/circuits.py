@@ -469,7 +469,7 @@ with check("by hand, other periods", points=0.75):
         message = f"Period {period}: the mean of the weights from t to t - {period - 1}, for t = {period} to 4."
         assert_close(induction_score(by_hand.copy(), period), expected, message)
 maps = check_rng().dirichlet(np.ones(6), size=(2, 3, 6))
-with check("leading axes: each map as alone", points=0.5):
+with check("leading axes: each map comes out as it does alone", points=0.5):
     assert_each_alone(induction_score, [(maps, 4)])
 with check("torch: a tensor, as in NumPy", points=0.5):
     known = induction_score(by_hand.copy(), 2)
@@ -498,7 +498,7 @@ for weights in (rng.dirichlet(np.ones(5), size=5), rng.dirichlet(np.ones(9), siz
 
 
 # %% check="induction_score_axes" points=1.5 card="any number of leading axes"
-# Hidden checks of induction_score: leading axes in NumPy and torch, each map as alone.
+# Hidden checks of induction_score: leading axes in NumPy and torch, each map comes out as it does alone.
 ### BEGIN HIDDEN TESTS
 def each_as_alone(kind, *leads):
     for lead in leads:
@@ -506,11 +506,11 @@ def each_as_alone(kind, *leads):
 
 
 rng = check_rng()
-with check("one leading axis: each map as alone", points=0.5):
+with check("one leading axis: each map comes out as it does alone", points=0.5):
     each_as_alone(np.array, (4,), (1,))
-with check("two and three leading axes: each map as alone", points=0.5):
+with check("two and three leading axes: each map comes out as it does alone", points=0.5):
     each_as_alone(np.array, (2, 3), (2, 1, 4))
-with check("leading axes in torch: each map as alone", points=0.5):
+with check("leading axes in torch: each map comes out as it does alone", points=0.5):
     each_as_alone(torch.tensor, (4,), (2, 3))
 checks_passed("induction_score")
 ### END HIDDEN TESTS
@@ -887,9 +887,9 @@ with check("another eps", points=0.75):
         given = draw(3, 4, 6, size=size)
         message = f"norm.eps = {eps}, parts of size {size}: eps is added to the variance, under the root."
         assert_close(attributed(*(x.clone() for x in given), eps)[0], by_formula(*given, eps), message, name="the rows")
-with check("one axis: each position as alone", points=0.75):
+with check("one axis: each position comes out as it does alone", points=0.75):
     each_as_alone((4,), (1,))
-with check("two and three axes: each position as alone", points=1):
+with check("two and three axes: each position comes out as it does alone", points=1):
     each_as_alone((2, 3), (2, 1, 4))
 given, names = draw(3, 4, 6), ("parts", "norm.gamma", "norm.beta", "output.weight", "output.bias")
 with check("parts, norm and output unchanged", points=0.5, side=True):

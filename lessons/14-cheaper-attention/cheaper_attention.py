@@ -741,11 +741,11 @@ def each_as_alone(*cases):
 
 
 rng = check_rng()
-with check("one leading axis: each text as alone", points=0.5):
+with check("one leading axis: each text comes out as it does alone", points=0.5):
     each_as_alone([(2,)] * 3, [(1,)] * 3)
-with check("two leading axes: each text as alone", points=0.5):
+with check("two leading axes: each text comes out as it does alone", points=0.5):
     each_as_alone([(3, 2)] * 3)
-with check("leading axes that broadcast: each text as alone", points=0.5):
+with check("leading axes that broadcast: each text comes out as it does alone", points=0.5):
     each_as_alone([(2, 1), (3,), (2, 3)], [(3,), (), ()])
 with check("no leading axis", points=0.5):
     Q, K, V = (torch.tensor(rng.normal(size=(5, d))) for d in (4, 4, 3))
@@ -942,11 +942,11 @@ def each_as_alone(*cases):
 
 
 rng = check_rng()
-with check("one leading axis: each text as alone", points=0.5):
+with check("one leading axis: each text comes out as it does alone", points=0.5):
     each_as_alone([(2,)] * 3, [(1,)] * 3)
-with check("two leading axes: each text as alone", points=0.5):
+with check("two leading axes: each text comes out as it does alone", points=0.5):
     each_as_alone([(3, 2)] * 3)
-with check("leading axes that broadcast: each text as alone", points=0.5):
+with check("leading axes that broadcast: each text comes out as it does alone", points=0.5):
     each_as_alone([(2, 1), (3,), (2, 3)], [(3,), (), ()])
 checks_passed("LinearAttentionState")
 ### END HIDDEN TESTS
@@ -1366,12 +1366,12 @@ def each_as_alone(*cases, d_v=3):
 
 
 rng = check_rng()
-with check("one leading axis: each memory as alone", points=0.5):
+with check("one leading axis: each memory comes out as it does alone", points=0.5):
     each_as_alone([(2,)] * 3, [(1,)] * 3)
     each_as_alone([(5,)] * 3, d_v=1)
-with check("two leading axes: each memory as alone", points=0.5):
+with check("two leading axes: each memory comes out as it does alone", points=0.5):
     each_as_alone([(3, 2)] * 3)
-with check("leading axes that broadcast: each memory as alone", points=0.75):
+with check("leading axes that broadcast: each memory comes out as it does alone", points=0.75):
     each_as_alone([(2, 1), (3,), (2, 3)], [(), (3,), (3,)])
 checks_passed("delta_rule_step")
 ### END HIDDEN TESTS
@@ -2217,9 +2217,9 @@ def draw(*lead):
 
 names = "the output", "the gradient of Q", "the gradient of K", "the gradient of V"
 rng = check_rng()
-with check("one leading axis: each text as alone", points=1):
+with check("one leading axis: each text comes out as it does alone", points=1):
     assert_each_alone(both_passes, [(*draw(3), "QKV", False)], names=names)
-with check("two leading axes: each text as alone", points=0.75):
+with check("two leading axes: each text comes out as it does alone", points=0.75):
     assert_each_alone(both_passes, [(*draw(2, 3), "QKV", False)], names=names)
 one = draw()
 every = both_passes(*(x.clone() for x in one), "QKV", False)

@@ -178,7 +178,7 @@ with check("a torch picture that is wider than high", points=1):
     expected = torch.tensor(np.array([wide[r : r + 2, c : c + 2].flatten() for r in (0, 2) for c in (0, 2, 4)]))
     message = "4 by 6 pixels, whole numbers, size 2: six patches of four pixels, (6, 4), of the same kind and dtype."
     assert_equal(of_one(torch.tensor(wide), 2), expected, message, name="the patches")
-with check("leading axes in torch: each picture as alone", points=0.75):
+with check("leading axes in torch: each picture comes out as it does alone", points=0.75):
     images = torch.tensor(rng.normal(size=(2, 3, 6, 12)))
     alone = torch.stack([torch.as_tensor(of_one(one.clone(), 3)) for one in images.flatten(0, 1)])
     message = "Pictures (2, 3, 6, 12), size 3: (2, 3, 8, 9), and each picture comes out as it does alone."
@@ -249,9 +249,9 @@ def one_or_many(images, size):
 
 rng = check_rng()
 numbers = rng.integers(0, 120, size=(3, 4, 6))
-with check("one leading axis: each picture as alone", points=0.25):
+with check("one leading axis: each picture comes out as it does alone", points=0.25):
     assert_each_alone(one_or_many, [(numbers[:2] / 7, 2), (torch.tensor(numbers[:1]) / 7, 2), (numbers[:1] / 7, 2)])
-with check("two leading axes: each picture as alone", points=0.25):
+with check("two leading axes: each picture comes out as it does alone", points=0.25):
     assert_each_alone(one_or_many, [(rng.normal(size=(2, 3, 4, 6)), 2), (torch.tensor(rng.normal(size=(2, 1, 4, 6))), 2)])
 with check("no leading axis: as in a batch of one", points=0.25):
     for one in (numbers[0] / 7, torch.tensor(numbers[0] / 7)):
@@ -509,10 +509,10 @@ def draw(*lead, side=4):
 
 
 rng = check_rng()
-with check("other sizes, one leading axis: each picture as alone", points=0.75):
+with check("other sizes, one leading axis: each picture comes out as it does alone", points=0.75):
     assert_each_alone(one_or_many, [(draw(3), (4, 2, 12, 3, 20, 2, 5)), (draw(2, side=6), (6, 3, 6, 1, 9, 3, 2))])
     assert_each_alone(one_or_many, [(draw(1), (4, 1, 8, 8, 4, 1, 3))])
-with check("two leading axes: each picture as alone", points=0.5):
+with check("two leading axes: each picture comes out as it does alone", points=0.5):
     assert_each_alone(one_or_many, [(draw(2, 3, side=8), (8, 2, 12, 4, 8, 2, 10))])
 with check("no leading axis: as in a batch of one", points=0.5):
     image, sizes = draw(), (4, 2, 12, 3, 20, 2, 5)
@@ -908,7 +908,7 @@ checks_passed("attention_rollout")
 
 
 # %% check="attention_rollout_axes" points=1 card="Any number of leading axes (visible: one)"
-# Hidden checks of attention_rollout: leading axes in NumPy and torch, each text as alone.
+# Hidden checks of attention_rollout: leading axes in NumPy and torch, each text comes out as it does alone.
 ### BEGIN HIDDEN TESTS
 def rollout(*maps):
     return attention_rollout(list(maps))
@@ -922,9 +922,9 @@ def each_as_alone(*leads):
 
 
 rng = check_rng()
-with check("one leading axis: each text as alone", points=0.5):
+with check("one leading axis: each text comes out as it does alone", points=0.5):
     each_as_alone((3,), (1,))
-with check("two leading axes: each text as alone", points=0.5):
+with check("two leading axes: each text comes out as it does alone", points=0.5):
     each_as_alone((2, 3))
 checks_passed("attention_rollout")
 ### END HIDDEN TESTS

@@ -226,11 +226,11 @@ def masked(lead, *shapes):
 
 rng = check_rng()
 close, names = {"rtol": 1e-5, "atol": 1e-5}, ("output", "weights")
-with check("one leading axis: each text as alone", points=0.5):
+with check("one leading axis: each text comes out as it does alone", points=0.5):
     assert_each_alone(in_batches, [draw((6,), (6,), (6,))], names=names, **close)
-with check("two leading axes: each text as alone", points=0.25):
+with check("two leading axes: each text comes out as it does alone", points=0.25):
     assert_each_alone(in_batches, [draw((2, 3), (2, 3), (2, 3))], names=names, **close)
-with check("leading axes that broadcast: each text as alone", points=0.25):
+with check("leading axes that broadcast: each text comes out as it does alone", points=0.25):
     assert_each_alone(in_batches, [draw((2, 1), (3,), ()), draw((), (2, 3), (1, 3))], names=names, **close)
 with check("masks for every text", points=0.25):
     masked((2,), (4, 5), (5,), (1, 5))

@@ -255,7 +255,7 @@ checks_passed("dequantise")
 ### END HIDDEN TESTS
 
 # %% check="dequantise_axes" points=2 card=["any number of leading axes", "The result is float32, `(..., 32 * n)`"]
-# Hidden checks of dequantise: two to five axes, each row as alone.
+# Hidden checks of dequantise: two to five axes, each row comes out as it does alone.
 ### SIDE CONDITION: counts once another check of dequantise passes.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -767,7 +767,7 @@ def gradients(seed, x):
 
 rng = check_rng()
 seed = int(rng.integers(2**31))
-with check("each text as alone", points=0.5):
+with check("each text comes out as it does alone", points=0.5):
     for shape in ((1, 5, 24), (5, 5, 24), (2, 3, 4, 24), (3, 1, 24)):
         x, positions = torch.tensor(rng.normal(size=shape)), torch.arange(shape[-2])
         output, weights, *_ = run(seed, x, positions)

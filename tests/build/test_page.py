@@ -289,7 +289,7 @@ def test_a_figure_is_opened_by_the_last_answer_that_it_needs_and_the_check_says_
     def card(name: str) -> str:
         return next(c.source for c in page if f": `{name}`\n\n<div" in c.source)
 
-    assert " Figures 5 and 6 will be drawn with it." in card("scaled_dot_product_attention")
+    assert " Figures 5 and 6 will use your answer." in card("scaled_dot_product_attention")
     assert "A right answer opens Figures 5 and 6." in card("attention_heatmap")
     check = next(cell for cell in page if grade_id(cell) == "test_attention_heatmap")
     assert what_it_means(check.source)[-1] == "Now open Figures 5 and 6."
