@@ -601,7 +601,7 @@ sentences = [
 ]
 lot = np.random.default_rng(4).permutation(len(sentences))
 held_out = [sentences[i] for i in sorted(lot[:16])]  # a tenth: no model of this lesson reads them
-in_training = [sentence for sentence in sentences if sentence not in held_out]
+in_training = np.array([sentence for sentence in sentences if sentence not in held_out])
 characters = sorted(set("\n".join(sentences)))
 number_of = {character: i for i, character in enumerate(characters)}
 n, vocab_size = 48, len(characters)
@@ -1023,7 +1023,7 @@ for mode in (True, False):
 
 
 # %% tags=["demonstration"]
-def overfit(seed, rate, steps=120):
+def overfit(seed, rate, steps=80):
     texts = draw_texts(np.random.default_rng(seed), 2)
     model = new_model(seed)
     optimizer = torch.optim.Adam(model.parameters(), lr=rate, fused=True)  # fused: less time a step
