@@ -1,4 +1,5 @@
-"""What a setup cell says when it has run: that all is ready, and where the student was.
+"""What a setup cell says when it has run: that all is ready, where the student was, and where the
+lesson stands on the course's way.
 
 It is said where a person's page asked for the cell; what runs a notebook without showing it prints
 nothing. What counts is what the notebook held when it was saved last.
@@ -32,10 +33,12 @@ def _say() -> None:
     from IPython.display import publish_display_data
 
     from .cells import asked_by_a_page
+    from .token_way import show_strip
 
     text, plain = where_you_were(Path.cwd())
     if asked_by_a_page() and text:
         publish_display_data({"text/markdown": text, "text/plain": plain})
+        show_strip()
 
 
 def where_you_were(folder: Path) -> tuple[str, str]:

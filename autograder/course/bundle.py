@@ -42,6 +42,7 @@ from autograder.notebooks import (
 from lesson_kit import notebook_reading as reading
 from lesson_kit.earlier import EARLIER
 from lesson_kit.setting import DATA_FILE
+from lesson_kit.token_way import WAY
 from lesson_kit.words import speaking, tr
 
 #: Files of a source folder that no box has as they are.
@@ -272,12 +273,13 @@ def _read(path: Path) -> bytes:
 
 def _data(folder: Path) -> tuple[str, bytes]:
     """The short answers of a lesson, as JSON, and its data file as a box may have it: of the
-    answers the choices alone, and no known mistakes, which the grader looks for."""
+    answers the choices alone, no known mistakes, which the grader looks for, and no picture."""
     path = folder / DATA_FILE
     try:
         text = path.read_text(encoding="utf-8") if path.exists() else _of_a_former_class(folder)
         alone = choices_alone(text)
-        alone.pop(KNOWN_MISTAKES, None)
+        for name in (KNOWN_MISTAKES, WAY):
+            alone.pop(name, None)
         return json.dumps(json.loads(text)[ANSWERS]), json.dumps(alone).encode()
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BundleError(

@@ -67,6 +67,8 @@ class CourseText:
         lessons: all of them, drafts too.
         package: where answers that pass are kept; None where they are not.
         picture: of the start page, if it has one.
+        way: a file as :mod:`lesson_kit.token_way` draws it, from the course's own folder; "" where
+            there is none.
     """
 
     title: str
@@ -74,9 +76,10 @@ class CourseText:
     lessons: tuple[LessonText, ...]
     package: PackageText | None = None
     picture: PictureText | None = None
+    way: str = ""
 
 
-_OF_COURSE = ("title", "needs", "package", "picture", "lesson")
+_OF_COURSE = ("title", "needs", "package", "picture", "way", "lesson")
 _OF_PICTURE = ("file", "says", "caption")
 _OF_PACKAGE = ("name", "about")
 _OF_LESSON = (
@@ -109,6 +112,7 @@ def read_course_toml(text: str) -> CourseText:
         (*lessons,),
         _package(tree["package"]) if "package" in tree else None,
         picture(tree["picture"]) if "picture" in tree else None,
+        words("", tree, "way") if "way" in tree else "",
     )
 
 

@@ -99,6 +99,8 @@ class Lesson:
     language: str = ""
     #: What another course that has this lesson gives for an exercise, by its name.
     points: tuple[tuple[str, float], ...] = ()
+    #: The file of the course's way, if it has one.
+    way: Path | None = None
 
     def __getstate__(self) -> dict[str, object]:
         """For another process: a copy, since what is read later may be added meanwhile."""
@@ -225,6 +227,7 @@ class Course:
                 following=_led_on(entry, said.lessons[len(lessons) + 1 :]),
                 core=entry.core,
                 core_minutes=entry.core_minutes,
+                way=root / said.way if said.way else None,
             )
             lessons.append(lesson)
         return cls(

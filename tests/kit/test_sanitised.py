@@ -18,6 +18,7 @@ from autograder.course.lessons import Lesson
 from lesson_kit import shown
 from lesson_kit.checks import assert_close
 from lesson_kit.failures import CheckFailed, ChecksFailed, Part
+from lesson_kit.token_way import as_image
 
 from ..conftest import COURSE, ROOT
 from ..hand_outs import read
@@ -93,3 +94,8 @@ def test_the_solved_lessons_say_their_words_on_github(lesson: Lesson) -> None:
     for text in texts:
         small = re.sub(r"base64,[^\"']+", "base64,", text)
         assert words(on_github(small)) == words(small)
+
+
+@sanitised
+def test_the_words_of_the_way_stay(clean: Callable[[str], str]) -> None:
+    assert "A token's way." in html.unescape(clean(as_image("<svg/>", "A token's way.")))
