@@ -74,6 +74,15 @@ from lesson_kit.progress import progress
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
 # %% [markdown]
+# A token's way through a model, with the numbers of lesson 10's small one. The model of this lesson has 30 blocks in
+# place of two, and in them the norms, places and feed-forward of lesson 11.
+
+# %% tags=["demonstration"]
+from lesson_kit.token_way import show_way
+
+show_way()
+
+# %% [markdown]
 # `lesson_kit.earlier` brings the tools of lessons 3 to 11: your own where they passed their checks, else
 # the course's. The setup cell says which.
 #
@@ -397,7 +406,7 @@ check_answer("answer_bits", answer_bits)
 # Nothing is ever taken out of the stream $x$: each part reads a normed copy and **adds**.
 
 # %% tags=["demonstration"]
-figure, axes = plt.subplots(figsize=(9.5, 3.4), layout="constrained")
+figure, axes = plt.subplots(figsize=(8.2, 3.2), layout="constrained")
 boxes = {"x": (0, 0), "norm 1": (1.2, 1), "W_q, turn\n9 heads": (2.9, 2.1), "W_k, turn\n3 heads": (2.9, 1.2), "W_v\n3 heads": (2.9, 0.4),
          "cache": (4.6, 0.8), "attention, W_o": (6.4, 1.2), "+#1": (7.7, 0), "norm 2": (8.6, 1), "SwiGLU": (9.9, 1),
          "+#2": (10.9, 0), "y": (11.8, 0)}  # fmt: skip
@@ -439,9 +448,10 @@ show(
 #   and those up to its own. A `mask` that is given is used **in its place**, as it is: boolean, `True` =
 #   may attend, broadcast to the weights. No axis is inserted: `(num_heads, n, n_k)` beside
 #   `x (batch, n, d_model)` is one mask for each head.
-# - A query that may attend to nothing has weights 0 and gets the feed-forward's update alone.
+# - A query that may attend to nothing has weights 0 and gets the feed-forward's update alone. A hidden key has
+#   weight 0 however low the scores of the others are, also at -1e15.
 # - Checked when graded: in one piece, in pieces or step by step, the same output; any number of leading
-#   axes; float64; gradients reach every parameter; `x`, `positions` and `mask` unchanged.
+#   axes; float64; gradients reach every parameter; `x`, `positions` and `mask` unchanged. Gradients reach `x`, too.
 #
 # `apply_rotary`, `split_heads`, `combine_heads`, `torch_scaled_dot_product_attention` are at hand.
 
@@ -1213,8 +1223,31 @@ for chance, token in zip(*torch.softmax(logits, dim=-1).topk(5)):
 assert not published or decode([int(logits.argmax())]) == "."
 
 # %% [markdown]
-# After a sentence that could end, it expects a full stop, an "and", a comma.
-#
+# After a sentence that could end, it expects a full stop, an "and", a comma. And where did it look? All its heads on
+# that sentence, to look around in.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# What is shown depends on whether the package is installed, so it is not the same everywhere.
+from lesson_kit.attention_view import attention_view
+
+x, maps = token_vectors[torch.tensor(cat_ids)], []
+for block in blocks:
+    x, weights = block(x, torch.arange(len(cat_ids)))
+    maps.append(weights)
+attention_view(
+    [decode([token]).strip() or "␣" for token in cat_ids],
+    torch.stack(maps),
+    first=(11, 1),
+    caption="Your model's heads on one sentence: L11H1 looks at the token before. In most others the first column is "
+    "dark; lesson 19 asks why.",
+    alt="L11H1: a lower triangular map; most tokens look mostly at the token before them.",
+)
+one_back = maps[11][1].argmax(-1)[1:] == torch.arange(len(cat_ids) - 1)
+print("tokens that look mostly at the one before:", int(one_back.sum()), "of", len(one_back))
+first_column = torch.stack(maps)[..., 1:, 0].mean(-1)  # (num_layers, num_heads)
+assert not published or (one_back.float().mean() > 0.6 and (first_column > 0.5).float().mean() > 0.5)
+
+# %% [markdown]
 # ### Find the silent bug
 #
 # A friend has put the same model together and has taken the turning "from the authors' own source", as
@@ -1272,11 +1305,12 @@ assert not published or (2.6 < right["cat"] < 2.9 and 3.7 < right["bridge"] < 4.
 # %% tags=["demonstration", "nbval-ignore-output"]
 figure, axes = plt.subplots(figsize=(7.5, 3.4), layout="constrained")
 distance = ((theirs - yours).abs().amax(-1) / yours.abs().amax(-1)).amax(-1)
-axes.semilogy(range(num_layers + 1), distance.clamp(min=1e-9), marker="o", markersize=4, label="the friend's model")
-axes.semilogy(range(num_layers + 1), apart.clamp(min=1e-9), marker="o", markersize=4, label="your model")
-axes.axhline(2e-5, color="grey", linestyle=":", label="what rounding explains: 2e-5")
+for label, off, height in (("the friend's model", distance, 0.6), ("your model", apart, 3e-8)):
+    drawn = axes.semilogy(range(num_layers + 1), off.clamp(min=1e-9), marker="o", markersize=4)
+    axes.text(num_layers, height, label, ha="right", va="bottom", color=drawn[0].get_color())
+axes.axhline(2e-5, color="grey", linestyle=":")
+axes.text(num_layers, 3e-5, "what rounding explains: 2e-5", ha="right", va="bottom", color="grey")
 axes.set(xlabel="layers passed", ylabel="apart, as a share of\nthe largest entry", ylim=(5e-9, 5))
-axes.legend(loc="center right")
 show(
     figure,
     "Figure 2. Your model against the recorded numbers, the friend's against yours. Before the first layer the friend is exact; behind it, wrong.",
@@ -1902,7 +1936,7 @@ first_logits = reader()(chat_tokens([{"role": "user", "content": france}], encod
 settings = {"temperature 1": {}, "temperature 0.5": {"temperature": 0.5}, "temperature 1.5": {"temperature": 1.5},
             "top-p 0.9": {"top_p": 0.9}}  # fmt: skip
 shown = first_logits.topk(8).indices.tolist()
-figure, panels = plt.subplots(1, 4, figsize=(11, 2.9), sharey=True, layout="constrained")
+figure, panels = plt.subplots(1, 4, figsize=(8.2, 2.7), sharey=True, layout="constrained")
 share = {}
 for axes, (name, setting) in zip(panels, settings.items()):
     chances = sampling_distribution(first_logits, **setting)
@@ -2290,11 +2324,12 @@ if published:
 figure, axes = plt.subplots(figsize=(7.5, 3.2), layout="constrained")
 steps = sorted(kept)
 for number, name in enumerate(texts):
-    axes.plot(steps, [kept[levels][0][number] for levels in steps], marker="o", label=name)
-axes.axhline(math.log(len(tokens)), color="grey", linestyle=":", label="guessing evenly")
-axes.set(xlabel="levels of a weight", ylabel="loss, nats a token", xticks=steps, ylim=(0, None))
+    axes.plot(steps, [kept[levels][0][number] for levels in steps], marker="o")
+    axes.text(16.1, kept[16][0][number], name, va="center")
+axes.axhline(math.log(len(tokens)), color="grey", linestyle=":")
+axes.text(16.1, math.log(len(tokens)) - 0.1, "guessing evenly", va="top")
+axes.set(xlabel="levels of a weight", ylabel="loss, nats a token", xticks=steps, ylim=(0, None), xlim=(7.6, 17.9))
 axes.set_xticklabels([f"{levels}\n{'says Paris' if levels in knows else 'does not'}" for levels in steps])
-axes.legend()
 show(
     figure,
     "Figure 5. Fewer levels for each weight. Rounded once more to fewer levels, the model loses more at each step, and at eight Paris is lost.",
