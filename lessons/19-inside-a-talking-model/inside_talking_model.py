@@ -462,7 +462,7 @@ if published:
     reply("guess_without_one", guess_without_one, round(loss["the one number"].item(), 1), "Guessing evenly is 10.8.", within=1)
 
 # %% tags=["demonstration", "nbval-ignore-output"]
-figure, axes = plt.subplots(figsize=(9, 3.0), layout="constrained")
+figure, axes = plt.subplots(figsize=(8.2, 3.0), layout="constrained")
 spread = np.random.default_rng(0).uniform(-0.25, 0.25, size=60)
 for row, (name, found) in enumerate(removed.items()):
     axes.plot(found, row + spread, ".", alpha=0.5, color="#b2182b" if name == "the one number" else "#2166ac")
@@ -542,24 +542,26 @@ fresh_maps = []
 streams(token_vectors[fresh], maps=fresh_maps, until=max(layer for layer, _ in best) + 1)
 no_copy = max(induction_score(fresh_maps[layer], PERIOD).mean(0)[head].item() for layer, head in best)
 print(f"right in the second round: {right:.2f}")
-print("largest scores:", ", ".join(f"layer {layer} head {head}: {scores[layer, head]:.2f}" for layer, head in best))
+print("largest scores:", ", ".join(f"L{layer}H{head}: {scores[layer, head]:.2f}" for layer, head in best))
 print(f"median of all {scores.numel()} heads: {scores.median():.2f};  of these eight, where nothing is repeated: below {max(no_copy, 0.005):.2f}")
 assert not published or (0.4 < right < 0.8 and scores[18, 6] > 0.7 and scores.median() < 0.05 and no_copy < 0.1)
 assert not published or sum(layer in (17, 18) for layer, _ in best) >= 4
 
 # %% tags=["demonstration", "nbval-ignore-output"]
-figure, axes = plt.subplots(figsize=(9.5, 3.2), layout="constrained")
+figure, axes = plt.subplots(figsize=(8.2, 3.0), layout="constrained")
 picture = axes.imshow(scores.T, aspect="auto", cmap="viridis", vmin=0, vmax=1)
 axes.set(xlabel="layer", ylabel="head", xticks=range(0, num_layers, 2), yticks=range(num_heads))
-for layer, head in best[:4]:
-    axes.text(layer, head, f"{scores[layer, head]:.1f}", ha="center", va="center", fontsize=8)
+axes.annotate(
+    "they look at what followed last time", (best[0][0], best[0][1]), (14, 7), color="white", ha="right", va="center",
+    arrowprops={"arrowstyle": "->", "color": "white"},
+)  # fmt: skip
 figure.colorbar(picture, label="induction score")
 show(
     figure,
     "Figure 2. Induction scores of all 270 heads. A handful in layers 17 and 18 look at what followed the last time; before layer 17 "
     "there are none.",
     "A map of thirty layers by nine heads. Nearly all dark. Bright: " + "; ".join(
-        f"layer {layer} head {head} {scores[layer, head]:.2f}" for layer, head in best) + ".",
+        f"L{layer}H{head} {scores[layer, head]:.2f}" for layer, head in best) + ".",
 )
 assert not published or scores[:16].max() < 0.5
 
@@ -641,9 +643,9 @@ below = min(layer for layer, _ in best)  # the first layer of the eight
 early = [divmod(number, num_heads) for number in one_back[:below].flatten().argsort(descending=True)[:2].tolist()]
 layer, head = early[0]
 alone = {
-    f"without layer {layer} head {head}, one back {one_back[layer, head]:.2f}": [early[0]],
-    f"without layer {early[1][0]} head {early[1][1]}, one back {one_back[early[1]]:.2f}": [early[1]],
-    **{f"without layer {layer} head {other}, one back {one_back[layer, other]:.2f}": [(layer, other)] for other in ((head + 3) % num_heads, (head + 7) % num_heads)},
+    f"without L{layer}H{head}, one back {one_back[layer, head]:.2f}": [early[0]],
+    f"without L{early[1][0]}H{early[1][1]}, one back {one_back[early[1]]:.2f}": [early[1]],
+    **{f"without L{layer}H{other}, one back {one_back[layer, other]:.2f}": [(layer, other)] for other in ((head + 3) % num_heads, (head + 7) % num_heads)},
 }
 alone = {name: copied(silenced(heads, "zero", tested_whole)) for name, heads in alone.items()}
 for name, share in alone.items():
@@ -661,10 +663,10 @@ if published:
     assert early[:2] == [(16, 0), (11, 1)] and one_back[early[1]] > 0.7 and needed < 0.2 and min(others_alone) > 0.4
 
 # %% [markdown]
-# One head is enough: without head 0 of layer 16, directly below the eight, hardly anything is copied, and
+# One head is enough: without `L16H0`, directly below the eight, hardly anything is copied, and
 # the heads above it no longer look at what followed the last time: their scores fall to a third or less. The
 # chain of lesson 13, "which word came before me" and then "where was I before", is here. And the second
-# row is as instructive: head 1 of layer 11 looks one back as faithfully, and **is not needed**. A score
+# row is as instructive: `L11H1` looks one back as faithfully, and **is not needed**. A score
 # is not a need.
 #
 # ### Find the silent bug
@@ -763,11 +765,11 @@ print(f"ten sentences in order {first_share([one[some] for one in maps], keep[so
       f"{first_share(shuffled_maps, shuffled_keep).mean():.2f}")  # fmt: skip
 with zeros({heavy_layer: torch.cat([removals[name][heavy_layer] for name in ("the one number", "the largest other of its matrix")])}):
     maps_both = []
-    loss_both = losses(streams(whole[heavy_layer], heavy_layer, maps=maps_both)[-1], ids, keep).mean()
-share_both = first_share(maps_both, keep)[1:].mean()
+    loss_both = losses(streams(whole[heavy_layer][some], heavy_layer, maps=maps_both)[-1], ids[some], keep[some]).mean()
+share_both = first_share(maps_both, keep[some])[1:].mean()
 del maps_both
 print(f"without the one number of section 2: layers 12 to 29 {first_share(maps_without, keep)[1:].mean():.2f}, with it {share[heavy_layer + 1 :].mean():.2f}")
-print(f"without that and the largest other of its matrix: {share_both:.2f}, and a loss of {loss_both:.1f}")
+print(f"the ten without that and the largest other of its matrix: {share_both:.2f}, and a loss of {loss_both:.1f}")
 assert not published or (0.55 < share.mean() < 0.75 and even < 0.3)
 assert not published or abs(first_share(shuffled_maps, shuffled_keep).mean() - share.mean()) < 0.06
 assert not published or abs(first_share(maps_without, keep)[1:].mean() - share[heavy_layer + 1 :].mean()) < 0.06
@@ -783,9 +785,10 @@ assert not published or (share_both < share[heavy_layer + 1 :].mean() - 0.08 and
 # token. Without the number the loss is 9, and the sink is as it was: **no**. But the massive activation
 # was not gone, only smaller: unit 1487 still writes into the same feature. Take both weights away (the
 # last line), and the loss is 17, more than guessing evenly, and a fifth of the sink of the later layers
-# is gone. So the activation feeds a part of the sink; most of it stands without.
+# is gone. So the activation feeds at most that part (a model that is broken may rest elsewhere for another reason);
+# most of the sink stands without.
 #
-# Now longer texts: each story's twenty sentences, joined, and cut to 128 tokens. A program that wants to
+# Now longer texts: each story's twenty sentences, joined, and cut to 96 tokens. A program that wants to
 # save memory throws old keys out of the cache. What if the first token is thrown out?
 
 # %% [markdown]
@@ -939,10 +942,10 @@ for shape in ((4, 4), (3, 4, 4)):
 # </details>
 
 # %% [markdown]
-# Three stories, 128 tokens each; we look at the loss on the **second half**. `second_half` reads the
-# first 64 tokens once, keeps the caches, and reads the rest under a mask of yours.
+# Three stories, 96 tokens each; we look at the loss on the **second half**. `second_half` reads the
+# first 48 tokens once, keeps the caches, and reads the rest under a mask of yours.
 #
-# **Predict, then run.** Key 0 is evicted at position 64, **late**; or from the beginning, **early**, so
+# **Predict, then run.** Key 0 is evicted at position 48, **late**; or from the beginning, **early**, so
 # that nobody but itself ever sees it. The control: key 17, late. Which of the three costs more than 0.5
 # nats?
 
@@ -952,7 +955,7 @@ guess_eviction = {"late"}  # write a set of "late", "early", "17"
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Numbers of the published model, which is not installed everywhere.
-LONG, HALF = 128, 64
+LONG, HALF = 96, 48
 long_ids = torch.tensor([encode(" ".join(story))[:LONG] for story in stories])  # (3, LONG)
 long_keep = torch.ones(3, LONG - HALF, dtype=torch.bool)
 first_caches = [KVCache() for _ in blocks]
@@ -983,7 +986,7 @@ for name, found in evicted.items():
 print(f"after the early eviction, weight on the second token: {heir:.2f}")
 if published:
     cost = {name: found - evicted["all keys"] for name, found in evicted.items()}
-    assert cost["key 0, late"].min() > 0.5 and cost["key 17, late"].abs().max() < 0.1 and cost["key 0, early"].abs().mean() < 0.1
+    assert cost["key 0, late"].min() > 0.5 and cost["key 0, late"].mean() > 1.2 and cost["key 17, late"].abs().max() < 0.1 and cost["key 0, early"].abs().mean() < 0.1
     assert heir > 0.2
     much = {short for short, name in (("late", "key 0, late"), ("early", "key 0, early"), ("17", "key 17, late")) if cost[name].mean() > 0.5}
     reply("guess_eviction", guess_eviction, much, "Early, the next token takes its place.")
@@ -1133,47 +1136,47 @@ checks_passed("sink_window_mask")
 # </details>
 
 # %% [markdown]
-# **Predict, then run.** A window of 32 of 128 positions, without a sink, with one, with four. What does
+# **Predict, then run.** A window of 24 of 96 positions, without a sink, with one, with four. What does
 # *one* more key change, in nats?
 
 # %% tags=["demonstration", "guess"]
-guess_one_sink = 2.0  # how much lower is the loss with one sink
+guess_one_sink = 3.0  # how much lower is the loss with one sink
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Numbers of the published model, which is not installed everywhere.
-WINDOW = 32
+WINDOW = 24
 for sinks in (0, 1, 4):
     evicted[f"window {WINDOW}, sinks {sinks}"] = second_half(sink_window_mask(LONG, WINDOW, sinks))
 evicted[f"window {WINDOW + 1}, sinks 0"] = second_half(sink_window_mask(LONG, WINDOW + 1, 0))  # as many keys as with one sink
 for name, found in list(evicted.items())[4:]:
     print(f"{name:22s}{found.mean():6.2f}    each story:", *(f"{loss:.2f}" for loss in found))
 if published:
-    gain = evicted["window 32, sinks 0"] - evicted["window 32, sinks 1"]
-    assert gain.min() > 0.4 and (evicted["window 33, sinks 0"] - evicted["window 32, sinks 1"]).min() > 0.4 and gain.mean() > 1
-    assert (evicted["window 32, sinks 1"] - evicted["all keys"]).mean() < 0.3
-    assert abs(evicted["window 32, sinks 4"].mean() - evicted["window 32, sinks 1"].mean()) < 0.15
-    reply("guess_one_sink", guess_one_sink, round(gain.mean().item(), 1), "One key of 33.", within=0.6)
+    gain = evicted["window 24, sinks 0"] - evicted["window 24, sinks 1"]
+    assert gain.min() > 0.4 and (evicted["window 25, sinks 0"] - evicted["window 24, sinks 1"]).min() > 0.4 and gain.mean() > 2
+    assert (evicted["window 24, sinks 1"] - evicted["all keys"]).mean() < 0.5
+    assert abs(evicted["window 24, sinks 4"].mean() - evicted["window 24, sinks 1"].mean()) < 0.15
+    reply("guess_one_sink", guess_one_sink, round(gain.mean().item(), 1), "One key of 25.", within=1)
 
 # %% tags=["demonstration", "nbval-ignore-output"]
-figure, axes = plt.subplots(figsize=(9, 3.3), layout="constrained")
-harmless = {"all keys", "key 17, late", "key 0, early", "window 32, sinks 1", "window 32, sinks 4"}
+figure, axes = plt.subplots(figsize=(8.2, 3.3), layout="constrained")
+harmless = {"all keys", "key 17, late", "key 0, early", "window 24, sinks 1", "window 24, sinks 4"}
 for row, (name, found) in enumerate(evicted.items()):
     axes.barh(row, found.mean(), color="#2166ac" if name in harmless else "#b2182b")
     axes.plot(found, [row] * 3, "k.", markersize=5)
-    axes.text(7.9, row, f"mean {found.mean():.2f}", va="center", ha="right")
+    axes.text(12.3, row, f"mean {found.mean():.2f}", va="center", ha="right")
 axes.set_yticks(range(len(evicted)), evicted)
 axes.invert_yaxis()
-axes.set(xlabel="loss on the second half, nats a token", xlim=(0, 8))
+axes.set(xlabel="loss on the second half, nats a token", xlim=(0, 12.5))
 show(
     figure,
-    "Figure 3. Three stories (dots) and their mean. Whatever takes the first token away late, costs two nats (red). With it, a quarter of the keys is enough.",
+    "Figure 3. Three stories (dots) and their mean. Whatever takes the first token away late costs more than a nat (red). With it, a quarter of the keys is enough.",
     "Bars: " + "; ".join(f"{name} {found.mean():.2f}" for name, found in evicted.items()) + ".",
 )
 
 # %% [markdown]
-# Without the sink the window costs two nats; with it, a seventh of one. The control has as many keys, 33
+# Without the sink the window costs more than three nats; with it, a quarter of one. The control has as many keys, 25
 # recent ones, and is no better: it is *which* key, not how many. And four sinks, as the paper recommends,
-# are here no better than one.
+# are here hardly better than one.
 #
 # ### Short answer 3: `answer_sink`
 #
@@ -1206,44 +1209,48 @@ check_answer("answer_sink", answer_sink)
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Numbers of the published model, which is not installed everywhere.
 pairs_of_it = """
-The cat sat on the mat because it was | cat mat | tired comfortable
-The bird built a nest in the tree because it was | bird tree | hungry tall
-The horse ran over the bridge because it was | horse bridge | frightened safe
-The girl drank the milk because it was | girl milk | thirsty cold
-The boat stayed in the harbour because it was | boat harbour | broken calm
-The mouse hid in the box because it was | mouse box | afraid dark
+The cat sat on the mat | cat mat | tired comfortable
+The bird built a nest in the tree | bird tree | hungry tall
+The horse ran over the bridge | horse bridge | frightened safe
+The girl drank the milk | girl milk | thirsty cold
+The boat stayed in the harbour | boat harbour | broken calm
+The mouse hid in the box | mouse box | afraid dark
 """.strip().splitlines()
-row_differs, to_nouns = [], []  # to_nouns: (pair, sentence, noun), summed over all 270 heads
-right_turns = wrong_turns = 0
+turned = {"because it was": [0, 0], "and nobody was": [0, 0]}  # heads that turn to the fitting noun, and away
+row_differs, to_nouns = [], []  # to_nouns: (2, 2) of each pair and wording: sentence, noun; summed over all 270 heads
 for line in pairs_of_it:
     start, nouns, ends = line.split(" | ")
-    nouns, twin_maps, looks = [f" {noun}" for noun in nouns.split()], [], []
-    for end in ends.split():
-        text = encode(f"{start} {end}.")
-        pieces, found = [decode([token]) for token in text], []
-        streams(token_vectors[torch.tensor(text)][None], maps=found)
-        it = pieces.index(" it") if " it" in pieces else 1
-        twin_maps.append(torch.cat(found)[..., : it + 1])  # (layers, heads, queries, keys)
-        places = [pieces.index(noun) if noun in pieces else 1 for noun in nouns]
-        looks.append(twin_maps[-1][:, :, len(text) - 2, places])  # from the last word to both nouns
-    row_differs.append((twin_maps[0][:, :, it] - twin_maps[1][:, :, it]).abs().max().item())
-    first = [look[..., 0] > look[..., 1] for look in looks]  # the heads that prefer the first noun
-    right_turns += int((first[0] & ~first[1]).sum())
-    wrong_turns += int((~first[0] & first[1]).sum())
-    to_nouns.append(torch.stack([look.sum((0, 1)) for look in looks]))
+    nouns = [f" {noun}" for noun in nouns.split()]
+    for words, counts in turned.items():
+        twin_rows, looks = [], []
+        for end in ends.split():
+            text = encode(f"{start} {words} {end}.")
+            pieces, found = [decode([token]) for token in text], []
+            streams(token_vectors[torch.tensor(text)][None], maps=found)
+            it = pieces.index(" it") if " it" in pieces else 1
+            twin_rows.append(torch.cat(found)[:, :, it])  # (layers, heads, keys)
+            places = [pieces.index(noun) if noun in pieces else 1 for noun in nouns]
+            looks.append(torch.cat(found)[:, :, len(text) - 2, places])  # from the last word to both nouns
+        row_differs.append(max((x[..., : it + 1] - twin_rows[0][..., : it + 1]).abs().max().item() for x in twin_rows))
+        first = [look[..., 0] > look[..., 1] for look in looks]  # the heads that prefer the first noun
+        counts[0] += int((first[0] & ~first[1]).sum())
+        counts[1] += int((~first[0] & first[1]).sum())
+        to_nouns.append(torch.stack([look.sum((0, 1)) for look in looks]))
 print(f"row 'it', largest difference in {num_layers * num_heads} heads: {max(row_differs):.0e}")
 print("from the last word, all heads together (cat and mat):")
 for end, sums in zip(("tired", "comfortable"), to_nouns[0].tolist()):
     print(f"  {end:12s}", " ".join(f"{weight:5.1f}" for weight in sums))
-print(f"six pairs: heads that turn from the first noun to the second {right_turns}, the other way {wrong_turns}")
+for words, (right_turns, wrong_turns) in turned.items():
+    print(f"six pairs, '{words} ...': heads that turn to the fitting noun {right_turns}, away from it {wrong_turns}")
+(with_it, away), (without_it, away_without) = turned.values()
 assert max(row_differs) < 1e-6
-assert not published or right_turns > 1.5 * wrong_turns > 0
+assert not published or (with_it > 1.5 * away > 0 and without_it > 1.2 * away_without > 0)
 
 # %% [markdown]
 # Not at all: when it stands at "it", it has not read the last word. Who "it" was can be settled from the last word
-# on, and there more heads turn to the fitting noun than away from it. Only more: four in ten turn the wrong way for
-# ten that turn the right one. And that "tired" looks at "cat" may mean no more than that the two words go together; no
-# pronoun is needed for that. (Its control, the same words without "it", is yours to make.)
+# on, and there more heads turn to the fitting noun than away from it: 268, and 110 away. But the control has no "it",
+# "and nobody was tired", and there too more turn to it, 196, and 128 away. So a good
+# part of the count needs no pronoun: "tired" and "cat" may go together anyway.
 #
 # All 270 heads on that sentence, to look around in. You begin at `L16H0`, which section 3 has ablated.
 
@@ -1563,7 +1570,7 @@ if published:
 #   `(num_layers, num_heads)`: the product of `direction` with what that head adds to the stream. The
 #   direction is used as it is, not normed.
 # - The sum over the heads of a layer is the product of `direction` with what the whole projection adds.
-# - Checked when graded: other sizes, precision; arguments unchanged.
+# - Checked when graded: other sizes, precision; arguments unchanged, and tensors in any order in memory.
 
 
 # %% answer="head_attribution"
@@ -1708,31 +1715,31 @@ top = fact_best[0]
 largest_of = int((added.flatten(1).argmax(1) == order[0]).sum())
 for layer, head in fact_best[:4]:
     looks = fact_maps[layer][rows, head, last, last - 1].mean()
-    print(f"layer {layer} head {head}: adds {added[:, layer, head].mean():5.2f} on average, looks at the country with {looks:.2f}")
-print(f"median size of all heads: {added.mean(0).abs().median():.3f};  layer {top[0]} head {top[1]} is the largest for {largest_of} of {len(countries)} countries")
+    print(f"L{layer}H{head}: adds {added[:, layer, head].mean():5.2f} on average, looks at the country with {looks:.2f}")
+print(f"median size of all heads: {added.mean(0).abs().median():.3f};  L{top[0]}H{top[1]} is the largest for {largest_of} of {len(countries)} countries")
 assert not published or (top == (23, 4) and largest_of >= 22 and fact_maps[23][rows, 4, last, last - 1].mean() > 0.8)
 
 # %% tags=["demonstration", "nbval-ignore-output"]
-figure, panels = plt.subplots(1, 2, figsize=(11, 3.4), layout="constrained", width_ratios=(1, 1.3))
-panels[0].semilogy(range(num_layers + 1), median + 1, label="its capital", color="#b2182b")
-panels[0].semilogy(range(num_layers + 1), median_of_others + 1, label="another country's", color="#2166ac")
+figure, panels = plt.subplots(1, 2, figsize=(8.2, 3.3), layout="constrained", width_ratios=(1, 1.3))
+for label, found, height, colour in (("its capital", median, 20, "#b2182b"), ("another country's", median_of_others, 2000, "#2166ac")):
+    panels[0].semilogy(range(num_layers + 1), found + 1, color=colour)
+    panels[0].text(22.5, height, label, ha="right", color=colour)
 panels[0].set(xlabel="layers passed", ylabel="median rank + 1")
-panels[0].legend()
 limit = float(added.mean(0).abs().max())
 picture = panels[1].imshow(added.mean(0).T, aspect="auto", cmap="RdBu_r", vmin=-limit, vmax=limit)
 panels[1].set(xlabel="layer", ylabel="head", xticks=range(0, num_layers, 5), yticks=range(num_heads))
-panels[1].text(top[0] - 0.8, top[1], f"layer {top[0]} head {top[1]}", ha="right", va="center")
+panels[1].text(top[0] - 0.8, top[1], f"L{top[0]}H{top[1]}: {added.mean(0)[top]:.1f}", ha="right", va="center")
 figure.colorbar(picture, label="added for the capital, logits")
 show(
     figure,
     "Figure 4. Left: the capital appears behind layer 23, from rank twenty thousand. Right: of 270 heads one adds most; what the feed-forwards add is not shown.",
     f"Left: both curves near rank 20,000 for 23 layers; then that of the own capital falls to 1, the other to {median_of_others[-1]:.0f}. Right: a map of "
-    "thirty layers by nine heads, nearly white; " + "; ".join(f"layer {layer} head {head} adds {added[:, layer, head].mean():.2f}" for layer, head in fact_best[:4]) + ".",
+    "thirty layers by nine heads, nearly white; " + "; ".join(f"L{layer}H{head} adds {added[:, layer, head].mean():.2f}" for layer, head in fact_best[:4]) + ".",
 )
 
 # %% [markdown]
-# Head 4 of layer 23 looks back at the country with nearly all its weight, and what it takes from there
-# points to the capital. (In layer 29 head 1 writes for it, and head 0 nearly as much **against** it: a
+# `L23H4` looks back at the country with nearly all its weight, and what it takes from there
+# points to the capital. (`L29H1` writes for it, and `L29H0` nearly as much **against** it: a
 # sum of two large numbers says little of either.) **Is it needed, and does it carry the fact?** Three
 # interventions: zeros; *resample*, which gives each prompt what the head said for the **next country of
 # the list**; and the control, both for another head of layer 23, each of the eight in turn.
@@ -1754,7 +1761,7 @@ swapped = [int((read_out(silenced([head], "resample", fact_streams)[rows, last])
 without_it = losses(silenced([top], "zero", whole), ids, keep)
 print(f"all heads: {known} of {len(countries)} right")
 for how, count in own.items():
-    print(f"layer {top[0]} head {top[1]}, {how:9s} own capital {count:2d}, the next country's {next_one[how]:2d}")
+    print(f"L{top[0]}H{top[1]}, {how:9s} own capital {count:2d}, the next country's {next_one[how]:2d}")
 print("zeros for each of the eight others of its layer, own capital:", *control)
 print("resample for each of them, the next country's:", *swapped)
 print(f"the sixty sentences without it: {without_it.mean():.2f} (before: {normal.mean():.2f})")
@@ -1767,7 +1774,7 @@ if published:
 # %% [markdown]
 # The strongest evidence of this lesson: put another country's message into **one head of 270**, and most
 # answers become that country's capital. So this head does not only help, it carries which country's
-# capital is said. Without it a third of the capitals is still right: other ways exist, or the question
+# capital is said. Without it nine of the 21 are still right: other ways exist, or the question
 # alone makes a famous one likely. And the sentences do not notice.
 #
 # What we have not shown: that the fact is **stored** in the head. It may stand in the country's stream,
@@ -1834,7 +1841,8 @@ if published:
 # - `forward(x)`, `x (..., in_features)`, is `layer(x) + scale * (x @ A.T) @ B.T`. Gradients reach `x`
 #   through **both** terms.
 # - `rank` below 1 is a `ValueError`. It may exceed either size.
-# - Checked when graded: layers with and without a bias, any number of axes, float64.
+# - Checked when graded: layers with and without a bias, any number of axes, float64; forty steps of Adam lower a
+#   loss by 3 %.
 
 
 # %% answer="LoRA"
@@ -2216,11 +2224,12 @@ if published:
 # %% tags=["demonstration", "nbval-ignore-output"]
 figure, axes = plt.subplots(figsize=(8, 3.3), layout="constrained")
 steps = list(dial)
-for place, (label, whole_number) in enumerate((("a pirate's word", 8), ("names the thing asked about", 8))):
-    axes.plot(steps, [dial[scale][place] / whole_number for scale in steps], marker="o", label=f"{label}, of 8")
-axes.plot(steps, [dial[scale][2] / len(countries) for scale in steps], marker="s", linestyle="--", label="capitals right, of 28")
-axes.set(xlabel="scale", ylabel="share", xticks=steps, ylim=(-0.04, 1.04))
-axes.legend(fontsize=8)
+lines = (("a pirate's word, of 8", 8, "o-", "#b2182b"), ("names the thing, of 8", 8, "o-", "#2166ac"), ("capitals right, of 28", len(countries), "s--", "#444444"))
+for place, (label, whole_number, style, colour) in enumerate(lines):
+    shares = [dial[scale][place] / whole_number for scale in steps]
+    axes.plot(steps, shares, style, color=colour)
+    axes.text(1.02, shares[-1], label, va="center", color=colour)
+axes.set(xlabel="scale", ylabel="share", xticks=steps, ylim=(-0.06, 1.06), xlim=(-0.04, 1.36))
 show(
     figure,
     "Figure 5. The dial. When the pirate comes, the subject is gone, and half of the capitals.",
@@ -2231,7 +2240,7 @@ show(
 # %% [markdown]
 # At none of the settings tried are both counts above half. And the cost elsewhere is not small. The sixty
 # sentences lose a sixth of a nat, which one might call harmless. But **about half of the capitals** are
-# gone, although no example spoke of a capital, and although head 4 of layer 23 lies *below* the first
+# gone, although no example spoke of a capital, and although `L23H4` lies *below* the first
 # changed layer: the fact is written as before, and talked over by what comes behind. Whoever had looked
 # at the mean loss alone would have called the side effects small.
 #
@@ -2492,10 +2501,10 @@ check_answer("answer_lora", answer_lora)
 # | often said | what is right | where shown |
 # |---|---|---|
 # | "A large model does not feel a single weight." | Of most, no. One breaks it. | section 2 |
-# | "The massive activation makes the sink." | A fifth of it: with both weights gone 0.73 becomes 0.58. Without the one number alone it is as it was. | section 4 |
+# | "The massive activation makes the sink." | At most a fifth of it: with both weights gone 0.73 becomes 0.59. Without the one number alone it is as it was. | section 4 |
 # | "The first token holds what the text is about." | Any token does that stands there; thrown out early, it is not missed. | section 4 |
 # | "A head with a high score is needed." | Only the intervention says so, with heads of the same layers beside it. | section 3 |
-# | "The capital is stored in head 23.4." | It carries it. Where it is stored has not been shown. | section 5 |
+# | "The capital is stored in `L23H4`." | It carries it. Where it is stored has not been shown. | section 5 |
 # | "The lens shows when the model knows." | It shows when the last layer's read-out could read it. | section 5 |
 # | "Rotary positions work at any distance." | At any place. Not at any distance: at 8,000, still within 8,192, nothing is copied. | section 6 |
 # | "LoRA leaves the rest of the model alone." | The weights, yes. What it says elsewhere is another question, and one has to count. | section 7 |
