@@ -138,7 +138,11 @@ SECOND = COURSE_TOML.partition("[[lesson]]")[2].replace("01-a", "02-b").replace(
 @pytest.mark.parametrize(
     ("old", "slip", "says"),
     [
-        ("title", "titel", "titel is unknown; there are title, needs, package, picture, lesson"),
+        (
+            "title",
+            "titel",
+            "titel is unknown; there are title, needs, package, picture, way, lesson",
+        ),
         ("[[lesson]]", "[[lessons]]", "lessons is unknown"),
         ('title = "T"\n', "", "the field title is missing"),
         ('title = "T"', "title = 1", "title should be words in quotes"),
