@@ -52,6 +52,14 @@ from lesson_kit.progress import progress
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
 # %% [markdown]
+# A token's way through a model, with the numbers of lesson 10's. In this lesson K and V come from another text than Q.
+
+# %% tags=["demonstration"]
+from lesson_kit.token_way import show_way
+
+show_way()
+
+# %% [markdown]
 # `lesson_kit.earlier` brings the tools of lessons 3 to 8: your own where they passed their checks, else
 # the course's. The setup cell says which.
 #
