@@ -48,6 +48,14 @@ from lesson_kit.progress import progress
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
 # %% [markdown]
+# A token's way through the model that you build here, with its numbers after training.
+
+# %% tags=["demonstration"]
+from lesson_kit.token_way import show_way
+
+show_way()
+
+# %% [markdown]
 # The parts of lessons 5 to 8 are your own where they passed their checks, else the course's. The setup
 # cell says which.
 #
