@@ -369,7 +369,7 @@ for order in ("the cat black sleeping", "the black cat sleeping", "the dog black
 # %% [markdown]
 # ### Conventions of every exercise
 #
-# They are said here once; later cards only refer to them.
+# <details><summary>They are said here once; later cards only refer to them.</summary>
 #
 # * **Whole numbers** (integer arrays, as `np.array([1, 2])` makes them) are valid input, and the
 #   result is floating. Narrow kinds that overflow, such as `int8`, are not given. (In torch only
@@ -381,6 +381,8 @@ for order in ("the cat black sleeping", "the black cat sleeping", "the dog black
 #
 # Most of this is checked when your work is graded, and earns few points. The cards say what else
 # counts, and the check below an exercise tries it.
+#
+# </details>
 
 # %% [markdown]
 # ### Exercise: `weighted_average`
