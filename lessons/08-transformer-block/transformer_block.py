@@ -694,7 +694,7 @@ print("results that change:", [word for word, yes in zip(words, changed) if yes]
 # y = h + \operatorname{FFN}(\operatorname{LN}_2(h)) \qquad \text{(pre-norm)}$$
 
 # %% tags=["demonstration"]
-figure, panels = plt.subplots(2, 1, figsize=(9.6, 3.6))
+figure, panels = plt.subplots(2, 1, figsize=(8.3, 3.4))
 for axes, order in zip(panels, ("post-norm", "pre-norm")):
     places = {"x": (0.0, 0.0), "h": (4.8, 0.0), "y": (9.6, 0.0)}
     arrows = []
