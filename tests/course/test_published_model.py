@@ -87,7 +87,7 @@ def test_lesson_14_says_what_to_install_and_goes_on(tmp_path: Path) -> None:
     write_data(lesson, tmp_path)
     setup, *others = code_cells(lesson.notebook)
     asking = [cell for cell in others if "published" in cell.source]
-    assert len(asking) == 3
+    assert len(asking) == 2
     sources = [HIDE, setup.source, *(cell.source for cell in asking)]
     cells = [nbformat.v4.new_code_cell(source) for source in sources]
     notebook = nbformat.v4.new_notebook(cells=cells)
