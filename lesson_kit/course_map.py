@@ -63,6 +63,7 @@ def _goal(lessons: list[Progress]) -> list[str]:
     """The lesson to go on with, as a line of its own."""
     left = [lesson for lesson in lessons if not lesson.done and not lesson.problem]
     begun = [lesson for lesson in left if lesson.begun]
+    begun = [lesson for lesson in begun if lesson.core] or begun
     if left:
         goal = next(iter(begun[::-1] or [lesson for lesson in left if lesson.core] or left))
         going_on = len(left) < len(lessons) or begun

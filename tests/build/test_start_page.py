@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from autograder.build.start_page import SETTINGS_FOLDER, START_FILE
 from autograder.course.lessons import Course
 from autograder.course.release import MANIFEST_FILE, read_manifest, record_release, release_in
 from autograder.notebooks import is_answer, is_test, is_written
-from lesson_kit.course_map import as_map
+from lesson_kit.course_map import REFRESH, as_map
 from lesson_kit.course_progress import (
     FORMER,
     LESSON,
@@ -58,7 +59,7 @@ def test_the_page_of_the_course_lists_its_lessons_in_order() -> None:
     path, details = shown(page).split("<details>")
     links = [f"{one.folder}/{one.notebook_name}.ipynb" for one in COURSE.lessons]
     assert sorted(re.findall(r"○\xa0\[[^]]*\]\(([^)]*)\)", path)) == links
-    assert path.startswith("**Begin with ")
+    assert path.startswith(f"{REFRESH}**Begin with ")
     assert "|" not in path, "a map, not a table"
     rows = [line for line in details.splitlines() if line.startswith("| [")]
     assert len(rows) == len(COURSE.lessons)
@@ -117,6 +118,8 @@ def test_progress_is_what_was_saved(course: Path) -> None:
     assert as_map([one]).startswith("**Go on with [01 Tiny](01-tiny/tiny.ipynb).**\n")
     assert "◐\xa0[01 Tiny](01-tiny/tiny.ipynb) (1\xa0of\xa03)" in as_map([one])
     assert one.next_step[0] == "quadruple"
+    ahead = replace(one, title="11 Ahead")  # a look ahead leads nobody off the core path
+    assert as_map([replace(one, core=True), ahead]).startswith("**Go on with [01 Tiny]")
     one.begun, one.passing = one.exercises, one.checks
     assert "More checks run when your work is graded." in as_map([one])
     assert "●\xa0[01 Tiny]" in as_map([one])
