@@ -214,7 +214,7 @@ show(
 # sentence. Which French sentence will it write?
 
 # %% tags=["demonstration", "guess"]
-guess_hidden = "le chat noir dort"  # write the French words, without <end>
+guess_hidden = "le chat noir dort"  # write one text of French words, without <end>: "le chien dort"
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # What a model does with a word hidden depends on its training.
@@ -233,7 +233,7 @@ came_out = " ".join(without_black[:-1])
 reply("guess_hidden", guess_hidden, came_out, why)
 
 # %% [markdown]
-# Try the others. Which word can go without harm? What does it write in place of a noun that it may
+# Try the others. What does it write in place of a noun that it may
 # not see, and where does it look then?
 
 # %% tags=["demonstration", "nbval-ignore-output"]
@@ -257,7 +257,7 @@ switches(
         'all but "black"': everything & (np.arange(5) != 1),
         'all but "cat"': everything & (np.arange(5) != 2),
     },
-    caption="Figure 2. Hide a word and the rows that looked at it look elsewhere. Without black no "
+    caption="Figure 2. Hide a word: rows that looked at it look elsewhere, or are not written. Without black no "
     '"noir" is written; without cat no "chat", and another word stands in its place.',
     size=(4.05, 3.8),
 )
@@ -324,8 +324,8 @@ with assert_raises(ValueError, 'hard_look of "the cat" and "dog": a ValueError.'
 # These rows take the place of the translator's own. First the order of French: "the", "cat", "black",
 # "sleeping". Then the order of English. What will it write?
 
-# %% tags=["demonstration", "nbval-ignore-output"]
-# What a model does with other weights depends on its training.
+# %% tags=["demonstration", "folded", "nbval-ignore-output"]
+# Steers the translator: Shift+Enter runs it. What a model does with other weights depends on its training.
 for order in ("the cat black sleeping", "the black cat sleeping", "the dog black sleeping"):
     english = ["the", "black", "dog" if "dog" in order else "cat", "is", "sleeping"]
     rows = np.stack([hard_look(english, word) for word in order.split()])  # (4, 5)
@@ -815,6 +815,9 @@ for model in (translator, *map(train_translator, (1, 2, 3, 4))):
 # %% [markdown]
 # ## 4. Read once, then close the book
 #
+# (From here on the core path goes on with lesson 2. If you stay, write `rnn_hidden_states`: without it the
+# figures of this section and the next stay empty.)
+#
 # What if there is nothing to look at? Read this sentence once, look away, and say it in French:
 #
 # > the small black cat that ran away from the big dog in the garden is sleeping
@@ -862,7 +865,7 @@ print("short:", X_short.shape, "  long:", X_long.shape)
 # %% [markdown]
 # ### Exercise: `rnn_hidden_states`
 #
-# **Difficulty** ●○○○○  **Importance** ●●●●○  You should spend up to 10-15 minutes.
+# **Difficulty** ●○○○○  **Importance** ●●○○○  You should spend up to 10-15 minutes.
 #
 # Write `rnn_hidden_states(X, W_x, W_h, h0=None)`. It returns every state, $h_1$ to $h_n$, one row
 # per position.
