@@ -177,7 +177,8 @@ show(
 # words equal. (They do bring them near one line, some to one side and some to the other: the *size* of the
 # cosines grows to 0.5 and more. Twelve random matrices in a row do that.) What slows it down is one plus
 # sign: a **residual connection** (He, Zhang, Ren and Sun, 2016) adds what a part computes to what was there
-# before, $x + f(x)$. No more than slows down: added, the words have come a fifth to a half of the way.
+# before, $x + f(x)$. No more than slows down: added, the words have come, with these
+# random layers, a fifth to a half of the way.
 #
 # The transformer has three things besides attention. Each needs only a few lines:
 #
@@ -1212,7 +1213,7 @@ show(
 )  # fmt: skip
 
 # %% [markdown]
-# The method begins to show. Each output position $p$ asks: "who holds a digit of about the size
+# The method of this stack begins to show. Each output position $p$ asks: "who holds a digit of about the size
 # that usually comes at place $p$?" It asks for **content**, not for places. What comes back is an
 # average over several digits near the right one. Does the answer need all of them?
 #
@@ -1262,7 +1263,7 @@ by_harm = sorted(called, key=hiding_leaves.get)
 reply("guess_harm", guess_harm, (called[by_harm[0]], called[by_harm[-1]]))
 
 # %% [markdown]
-# In all five stacks: hiding the right digit, or as many at random as there are far ones, does great harm;
+# In all five stacks (four of them trained for 100 steps): hiding the right digit, or as many at random as there are far ones, does great harm;
 # hiding the far digits does little or none. It is tempting to conclude that the second block uses all the digits of
 # the band in figure 2. The last two lines are against it: where the right digit is spared, hiding
 # at random does hardly any harm, and neither does hiding **all but** the right digit. The second block
@@ -1373,7 +1374,7 @@ reply("guess_spared", guess_spared, came_out, "Only attention and positions cann
 # Only attention and positions cannot be spared. (The 0.40 without attention is what a digit's own
 # value and its place tell: nobody who sees no more can do better.) Each of the others can be, and still more
 # than nine digits of ten are right. Whole texts tell more: without norms or the second block nearly all are
-# right, without residuals or the feed-forward clearly fewer. These are single runs. Four other seeds, outside
+# right, without residuals or the feed-forward clearly fewer after these 120 steps. These are single runs. Four other seeds, outside
 # this notebook, say the same: at most 0.40 of the digits without the first two, at least 0.92 without any of the
 # others; whole texts 0.96 or more, but 0.46 to 0.82 without residuals and 0.54 to 0.73 without the
 # feed-forward. So what are these two good for? Residuals are needed in **deep** stacks, and the feed-forward
@@ -1584,7 +1585,7 @@ check_answer("answer_depth", answer_depth)
 #   0.80).
 # - Without residuals nothing is learned, at either rate (nor in any other run, nor in 320 steps at 0.001).
 #
-# So here **where the norm stands** decides how large the first steps may be. Xiong and others (2020)
+# So here **where the norm stands** decides whether the first steps may be as large as 0.01. Xiong and others (2020)
 # explain it with the gradients of a new post-norm stack. In figure 3 the post-norm curve looks
 # harmless, so here the start alone does not tell the story: the failure comes in the first steps.
 
@@ -1897,7 +1898,7 @@ puzzle("puzzle_sort", puzzle_sort, puzzle_output, np.sort, texts)
 # |---|---|---|
 # | "Deep post-norm stacks need warm-up." | At 0.01 it helped. At 0.003 it was not needed. | section 8 |
 # | "Without norms nothing trains." | 12 blocks without norms learned; without residuals they did not, at 0.01 or 0.003. | section 8 |
-# | "Without residuals gradients vanish." | In 12 blocks only if the norms are missing, too. What is lost is the difference between the words. | section 8 |
+# | "Without residuals gradients vanish." | In 12 blocks only if the norms are missing, too. What is lost at the start is the difference between the words. | section 8 |
 # | "Every part is needed." | It depends on the task: two blocks sort without norms, and nine digits of ten without residuals or feed-forward. | section 7 |
 # | "Attention is where the parameters are." | With $d_{ff} = 4 d_{model}$ two thirds are in the feed-forward. | section 4 |
 # | "The feed-forward mixes words." | Each word by itself. Only attention mixes. | section 3 |
@@ -1912,7 +1913,7 @@ puzzle("puzzle_sort", puzzle_sort, puzzle_output, np.sort, texts)
 # | layer norm | $\gamma \odot (x - \mu)/\sqrt{\sigma^2 + \epsilon} + \beta$ | `LayerNorm` | numbers of size 1, word by word |
 # | feed-forward | $\operatorname{ReLU}(xW_1 + b_1)W_2 + b_2$ | `FeedForward` | computes, word by word |
 # | post-norm | $\operatorname{LN}(x + f(x))$ | `norm_first=False` | the paper's order |
-# | pre-norm | $x + f(\operatorname{LN}(x))$ | `norm_first=True` | stands larger learning rates |
+# | pre-norm | $x + f(\operatorname{LN}(x))$ | `norm_first=True` | learnt at a rate at which post-norm did not (one task, section 8) |
 # | parameters | $4(d^2 + d) + 2 d\, d_{ff} + d_{ff} + d + 4d$ | the number of heads plays no part | count before you build |
 # | warm-up | the rate rises from 0 | `train(..., warm_up=40)` | small first steps |
 #

@@ -424,7 +424,7 @@ assert gone_wrong > 20
 #
 # Difficulty: ●●○○○ &nbsp; Importance: ●●●●○ &nbsp; You should spend up to 10-15 minutes on it.
 #
-# How much does a head behave like an induction head? On a text whose piece of `period` words repeats, an
+# How much does a head behave like an induction head (Olsson and others, 2022)? On a text whose piece of `period` words repeats, an
 # induction head at place $t$ looks at place $t - period + 1$: the word after the earlier copy.
 #
 # - `weights (..., n, n)`, NumPy or torch, rows are queries. `period`: an integer.
@@ -1417,8 +1417,8 @@ reply("guess_only_best", guess_only_best, only_best, "One of the four nearly suf
 # Read it row by row.
 #
 # - **The best head by score is not needed**, with any seed, in any of the three ways. Another head of its layer
-#   costs about as much; a random head of both layers costs as much or more, since it may be one that looks one word
-#   back. So the score found who does the work, and not who is needed for it.
+#   costs about as much; a random head of both layers costs on average as much or more, since it may be one that
+#   looks one word back. So the score found who does the work, and not who is needed for it.
 # - **But the four together are needed**: without them the model guesses.
 # - **One of them nearly suffices, or does not help at all: it depends on the way.** When the other three
 #   are silent, the remaining head gives nine in ten of the answers. When they speak of another text, it
@@ -1756,8 +1756,8 @@ panels[1].set_xlabel("patched place")
 figure.tight_layout()
 show(
     figure,
-    "Figure 5. Seed 0: how much of the clean answer a patch brings back. The arrows are the only way there; the "
-    "other four seeds agree.",
+    "Figure 5. Seed 0: how much of the clean answer a patch brings back. No other place brings any back, in the "
+    "other four seeds too; the arrows are our reading.",
     "Two tables of three modules by 22 places. Corrupted answer: 1.00 at words, place 6, and second layer, place "
     "21. Corrupted search: 1.00 at words, place 5; first layer, place 6; second layer, place 21. All else 0.",
     "\n\n".join(
@@ -1785,7 +1785,7 @@ reply("guess_place", guess_place, large[0], why)
 # second layer at place 21 is where the work is done." What is wrong with this?
 #
 # - a) The second layer at place 21 was never corrupted, so the patch does nothing.
-# - b) After it comes only the read-out: whatever made the answer, and wherever, it has to pass there. A patch so late always brings all back.
+# - b) After it comes only the read-out, and what goes round this layer adds next to nothing (section 4): so the answer passes there, wherever it was made.
 # - c) The probabilities should be logits.
 # - d) It is right: the patch brings back 1.00.
 
@@ -1940,7 +1940,8 @@ reply("guess_only_copy", guess_only_copy, float(np.median(back[1, :, 1])), why, 
 
 # %% [markdown]
 # What is shown, with five seeds out of five: after the first block the **other** places carry more of a second
-# copy than of an only copy. So it tells all places something about counts. What is not: "the first block counts,
+# copy than of an only copy, clearly with four seeds and by a little with the fifth. So the other places carry
+# something about counts. What is not shown: "the first block counts,
 # the second fetches". The others bring back a part of an only copy too, and how much differs from seed to
 # seed. Without the control on the right, the left panel would have passed for a proof. And the other places
 # carry it **together**: a single one brings back next to nothing.
@@ -1995,7 +1996,7 @@ assert min(rows["none or one, untrained"]) > 0.9 and min(rows["one or two, untra
 # And the last two rows take half of that back. A model that has learnt **nothing** holds it just as well:
 # an average over the text, of any random vectors, can be read by a straight line. The probe says what
 # **can** be read, not what the model reads: patching one other place brought back next to nothing. (Hewitt
-# and Liang, 2019, ask for such a control of every probe.)
+# and Liang, 2019, ask for a control of every probe; theirs is another one: labels drawn at random.)
 #
 # ## 8. Attention is not explanation. Is it?
 #
@@ -2006,8 +2007,8 @@ assert min(rows["none or one, untrained"]) > 0.9 and min(rows["one or two, untra
 # We replace the weights of the **second layer**, at the places of the third round of a text of 10 words, and leave
 # everything else as it is. There the model can look at two earlier copies:
 #
-# - all weight on the word after the **first** copy, or all on that after the **second** (for one side);
-# - one place **later** than that, or **uniform** over all places (for the other side).
+# - all weight on the word after the **first** copy, or all on that after the **second**;
+# - one place **later** than that, or **uniform** over all places.
 #
 # **Predict, then run.** Which of the four changes leave the answers as they are?
 
@@ -2102,7 +2103,7 @@ assert max(learned["uniform"]) < 0.6 and min(learned["its own"]) > 0.8
 # |---|---|
 # | "These weights are the only ones that give this answer." | false: the row "second" |
 # | "Any weights give this answer." | false: "later", "uniform" |
-# | "The model could do without attention weights of its own." | false: trained uniform |
+# | "The model could do without attention weights of its own." | false for the second layer: trained uniform, two seeds |
 # | "The place with the largest weight is what the answer depends on." | not from the map: patch it (section 6) |
 # | "This head is important, since its map is so clear." | false: section 5 |
 #
@@ -2142,8 +2143,8 @@ assert max(learned["uniform"]) < 0.6 and min(learned["its own"]) > 0.8
 # and the other has not, for instance 27 + 15 and 27 + 12, and ask at the place of the tens. I run the
 # second and put the output of the second layer from the first at the place of the tens. If its heads bring
 # the carry, the answer with the carry comes back, and patches at other places and of layers that come
-# before the digit is read bring back nothing. Since a late layer brings everything back in any case, I would
-# also patch single heads, or the layer before.
+# before the digit is read bring back nothing. Since a late layer may bring everything back wherever the work
+# was done, I would also patch single heads, or the layer before.
 #
 # **Marking scheme** (4 points). 1 point: other heads can stand in (or: one seed, one way of ablation).
 # 1 point: two ablations, among them a joint one or another way than zero. 1 point: a fitting control for them

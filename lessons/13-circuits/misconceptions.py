@@ -741,8 +741,8 @@ choice(
     "answer_last",
     "b",
     right=True,
-    reason="At the last place nothing but the read-out follows. That patch would bring back the answer of any "
-    "model whatsoever: it is no evidence. The patches of place 6 are.",
+    reason="The patch says that nothing goes round the second layer at place 21, and not where the work was done. The "
+    "patches of place 6 say that.",
 )
 choice(
     "answer_last",
@@ -752,6 +752,6 @@ choice(
 choice(
     "answer_last",
     "d",
-    reason="It brings back 1.00, and it would in every model: after this module comes only the read-out. What "
-    "cannot come out otherwise shows nothing.",
+    reason="It brings back 1.00 wherever the answer was made, as long as it passes there: after this module comes only "
+    "the read-out.",
 )
