@@ -105,13 +105,13 @@ def pytest_xdist_make_scheduler(
 
 
 def sampled(cases: Sequence[Case], of: int = SHARDS) -> list[Case]:
-    """The cases of this shard, every ``of``-th; all if all are asked for."""
+    """The cases of this shard, every ``of``-th, and at least one; all if all are asked for."""
     chosen = os.environ[SHARD]
     if chosen == "all":
         return list(cases)
     if chosen not in map(str, range(SHARDS)):
         raise pytest.UsageError(f"{SHARD} is {chosen!r}; give a number below {SHARDS}, or all")
-    return list(cases[int(chosen) :: of])
+    return list(cases[int(chosen) :: of]) or [cases[int(chosen) % len(cases)]]
 
 
 class Bundles(dict[str, Bundle]):
