@@ -6,8 +6,7 @@ or a box that says which mistake it is; the answers that passed, as a package of
 figures and sliders; a token's way; what became of a guess; a line of progress; parts of earlier
 lessons; a published model. It must not know :mod:`autograder`: it runs wherever numpy, torch,
 matplotlib and seaborn are installed. Public face: :mod:`.absent`, :mod:`.attention_view`,
-:mod:`.batteries`, :mod:`.cells`, :mod:`.chat_model`, :mod:`.chat_tokenizer`, :mod:`.chat_window`,
-:mod:`.checks`,
+:mod:`.batteries`, :mod:`.chat_model`, :mod:`.chat_tokenizer`, :mod:`.chat_window`, :mod:`.checks`,
 :mod:`.course_progress`, :mod:`.drawn_maps`, :mod:`.earlier`, :mod:`.figures`, :mod:`.gguf_file`,
 :mod:`.guesses`, :mod:`.hands_on`, :mod:`.progress`, :mod:`.token_way`.
 """

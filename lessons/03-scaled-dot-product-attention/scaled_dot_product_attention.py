@@ -2036,12 +2036,6 @@ with check("on the axes that are given", points=0.5):
     assert_equal([found[of] for of in ("on ax", "maps", "opened")], [True, 1, 0], message, name=name)
 checks_passed("attention_heatmap")
 
-from lesson_kit.cells import asked_by_a_page
-
-if asked_by_a_page():  # you look at it; the grader does not
-    yours = attention_heatmap(weights, query_words, key_words).figure
-    show(yours, "Your map of random weights.", "A map of three rows and four columns.")
-
 # %% check="attention_heatmap_maps" points=3 card=["One mesh or image holds the numbers, unrounded", "a NumPy array or a torch tensor, also one that requires a gradient", "also where words repeat", "Its colours are linear from 0 to 1 whatever the weights are", "`None`: the axes of a new pyplot figure"]
 # Hidden checks of attention_heatmap: tensors, words that repeat, one row, a figure of its own.
 ### BEGIN HIDDEN TESTS
