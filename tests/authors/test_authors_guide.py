@@ -48,7 +48,11 @@ def test_the_worked_example_is_an_exercise(course: Path) -> None:
     assert names == ["mean_of_everything", "mean_of_columns", "median", "in_place"]
 
 
-COMMANDS = re.findall(r"^\| `autograder (.*?)` \|", EXAMPLE, re.M)
+COMMANDS = [
+    command
+    for command in re.findall(r"^\| `autograder (.*?)` \|", EXAMPLE, re.M)
+    if not command.startswith("translate ")  # it ends with 1 while messages wait for a translator
+]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
