@@ -324,24 +324,27 @@ with assert_raises(ValueError, 'hard_look of "the cat" and "dog": a ValueError.'
 # These rows take the place of the translator's own. First the order of French: "the", "cat", "black",
 # "sleeping". Then the order of English. What will it write?
 
-# %% tags=["demonstration", "folded", "nbval-ignore-output"]
-# Steers the translator: Shift+Enter runs it. What a model does with other weights depends on its training.
+# %% tags=["demonstration", "nbval-ignore-output"]
+# What a model does with other weights depends on its training.
+steered = []
 for order in ("the cat black sleeping", "the black cat sleeping", "the dog black sleeping"):
     english = ["the", "black", "dog" if "dog" in order else "cat", "is", "sleeping"]
     rows = np.stack([hard_look(english, word) for word in order.split()])  # (4, 5)
-    steered, _ = translate(translator, english, look=rows)
-    print(f"looked at: {order:24s} written: {' '.join(steered)}")
-    if order == "the cat black sleeping":
-        assert steered == ["le", "chat", "noir", "dort"]
-    elif order == "the black cat sleeping":
-        assert steered != ["le", "chat", "noir", "dort"] and steered[2] == "chat"
+    steered.append(translate(translator, english, look=rows)[0])
+    print(f"looked at: {order:24s} written: {' '.join(steered[-1])}")
 
 # %% [markdown]
 # You steered a translator: what it looks at, it writes, in your order. (Not always word for word. Of
 # five translators that we trained, all wrote "le chat noir dort" for the first order. For the second,
 # two wrote "le noir chat dort"; three wrote "petit" or "joli" in place of "noir": they have learnt that
 # no colour stands before a noun.)
-#
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# The course's own check of what was just said.
+assert steered[0] == ["le", "chat", "noir", "dort"]
+assert steered[1] != steered[0] and steered[1][2] == "chat"
+
+# %% [markdown]
 # Three questions are left, and they are this lesson. **How** does one look at several words at once
 # (section 2)? **What does such a map say**, and what does it not (section 3)? And **what if there is
 # nothing to look at** (sections 4 and 5)?
