@@ -229,6 +229,7 @@ def _watched(answer: Any, calls: list[_Call], part: Callable[[], int]) -> Any:
     """An answer whose calls are noted; of a class, those of what makes an output."""
 
     def watch(function: Callable[..., Any], first: int) -> Callable[..., Any]:
+        @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             if len(calls) >= MAX_CALLS:
                 return function(*args, **kwargs)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -269,6 +270,7 @@ def _recorded_call(function: Callable[..., Any], calls: _Calls) -> Callable[...,
     signature = inspect.signature(function)
     square = {name for name, _ in _SQUARE.findall(inspect.getdoc(function) or "")}
 
+    @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         with contextlib.suppress(TypeError):
             bound = signature.bind(*args, **kwargs).arguments

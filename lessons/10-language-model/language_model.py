@@ -1137,43 +1137,45 @@ def train(model, optimizer, draw, steps):
     ### END SOLUTION
 
 
-# %% check="train" points=2 card=["call it **once a step**", "In the second half it falls to 0 in a straight line", "Returns the losses of all steps"]
+# %% check="train" points=2 card=["call it **once a step**, and take one `training_step` on what it", "In the second half it falls to 0 in a straight line", "Returns the losses of all steps"]
 @probe
-def trained(weight, batches, rate):
-    model = nn.Embedding.from_pretrained(weight.clone(), freeze=False)  # a table: tokens to logits
-    optimizer = torch.optim.SGD(model.parameters(), lr=rate)
-    waiting = list(batches)
-    losses = train(model, optimizer, lambda: waiting.pop(0), len(batches))
-    return losses, model.weight.detach(), len(waiting)
+def trained(batches, rates):
+    """Your loop, with a step in place of yours that only notes what it is given."""
+    import inspect
 
+    model = nn.Sequential(*[nn.Linear(2, 2) for _ in rates])
+    groups = [{"params": part.parameters(), "lr": rate} for part, rate in zip(model, rates)]
+    optimizer, waiting, tokens_of, rates_of = torch.optim.SGD(groups), list(batches), [], []
 
-def by_hand(weight, batches, rate):
-    weight, losses = weight.clone().requires_grad_(), []
-    for step, tokens in enumerate(batches):
-        loss = F.cross_entropy(weight[tokens[:, :-1]].flatten(0, 1), tokens[:, 1:].flatten())
-        (slope,) = torch.autograd.grad(loss, weight)
-        fall = min(1.0, 2 * (len(batches) - step) / len(batches))
-        with torch.no_grad():
-            weight -= rate * fall * slope * min(1.0, 1.0 / slope.norm().item())
-        losses.append(loss.item())
-    return losses, weight.detach()
+    def noted(model, optimizer, tokens, max_norm=1.0):
+        tokens_of.append(tokens)
+        rates_of.append([group["lr"] for group in optimizer.param_groups])
+        optimizer.step()  # nothing has a gradient: it moves nothing
+        return 1 / len(rates_of)
+
+    names, own = inspect.unwrap(train).__globals__, training_step
+    names["training_step"] = noted
+    try:
+        losses = train(model, optimizer, lambda: waiting.pop(0), len(batches))
+    finally:
+        names["training_step"] = own
+    return losses, tokens_of, rates_of, len(waiting)
 
 
 generator = torch.Generator().manual_seed(int(check_rng().integers(1_000_000)))
-weight = torch.randn(5, 5, generator=generator)
 batches = list(torch.randint(0, 5, (6, 3, 8), generator=generator))
-expected, expected_weight = by_hand(weight, batches, 4.0)
-losses, weight_after, left = trained(weight, batches, 4.0)
-with check("the losses of the first half", points=0.75):
-    message = "Six steps at rate 4: the first three losses. Check first: is each step on a new draw()?"
-    assert_close(torch.tensor(losses[:3]), torch.tensor(expected[:3]), message)
-with check("all six losses", points=0.5):
-    message = "Six losses, a list of floats. Check first: does the rate fall from the fourth step on?"
-    assert_close(torch.tensor(losses), torch.tensor(expected), message)
-with check("the parameters after six steps", points=0.75):
-    message = "The rates of six steps are 4, 4, 4, 4, 8/3 and 4/3 (the own one times 1, 1, 1, 1, 2/3, 1/3)."
-    assert_close(weight_after, expected_weight, message)
+losses, tokens_of, rates_of, left = trained(batches, (4.0,))
+with check("a step on each draw", points=0.75):
+    message = "Six steps, each on a new draw(), in their order: the tokens of all steps."
+    assert_equal(len(tokens_of), 6, "Six steps were asked for.", name="how many were made")
+    assert_equal(torch.stack(tokens_of), torch.stack(batches), message)
     assert_equal(left, 0, "draw() is called once a step.", name="texts that nobody drew")
+with check("the losses of all steps", points=0.5):
+    message = "The steps gave 1, 1/2, 1/3, 1/4, 1/5 and 1/6: a list of these, in order."
+    assert_close(losses and torch.tensor(losses), 1 / torch.arange(1.0, 7), message)
+with check("the rates of all steps", points=0.75):
+    message = "The rates of six steps are 4, 4, 4, 4, 8/3 and 4/3 (the own one times 1, 1, 1, 1, 2/3, 1/3)."
+    assert_close(np.array(rates_of), np.array([[4.0], [4], [4], [4], [8 / 3], [4 / 3]]), message)
 checks_passed("train")
 
 # %% check="train_rates" points=1 card=["In the second half it falls to 0 in a straight line", "of each `group` in `optimizer.param_groups`"]
@@ -1181,19 +1183,23 @@ checks_passed("train")
 ### BEGIN HIDDEN TESTS
 @probe
 def rates_of_steps(steps, rates):
-    model = nn.Sequential(nn.Embedding(5, 4), nn.Linear(4, 5))
+    import inspect
+
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
     groups = [{"params": part.parameters(), "lr": rate} for part, rate in zip(model, rates)]
     optimizer, used = torch.optim.SGD(groups), []
 
-    def draw():
-        used.append([0.0, 0.0])
-        return torch.arange(5)[None]
+    def noted(model, optimizer, tokens, max_norm=1.0):
+        used.append([group["lr"] for group in optimizer.param_groups])
+        optimizer.step()
+        return 0.5
 
-    def note(*_):  # as the model is called: how the step is made is asked of training_step
-        used[-1] = [group["lr"] for group in optimizer.param_groups]
-
-    model.register_forward_pre_hook(note)
-    train(model, optimizer, draw, steps)
+    names, own = inspect.unwrap(train).__globals__, training_step
+    names["training_step"] = noted
+    try:
+        train(model, optimizer, lambda: torch.arange(5)[None], steps)
+    finally:
+        names["training_step"] = own
     return used
 
 
