@@ -69,6 +69,8 @@ class Inside:
         self.proxies = {"class": class_proxy, "function": function_proxy}
         tqdm.tqdm.monitor_interval = 0  # its thread would keep the box from being copied
         plt.close("all")
+        with contextlib.suppress(ImportError):  # a course can do without it
+            import seaborn  # noqa: F401
         answer_imports()
         self.usual_errors = partial(np.errstate, **np.geterr())
         self.usual_gradients: Callable[[], AbstractContextManager[Any]] = contextlib.nullcontext

@@ -4,7 +4,7 @@ A setup cell says which: ``try: import keras`` with something else in its place 
 ImportError``. Where such a library is missing, a student's notebook runs and says what to install.
 A grader must not take that for a wrong answer, and refuses before anything is graded.
 
-What a setup cell imports otherwise, such as seaborn, is imported once for all boxes of a lesson.
+What a setup cell imports otherwise, such as keras, is imported once for all boxes of a lesson.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from autograder.errors import WrongUse
 from autograder.notebooks import SETUP, tags
 
 #: Packages that a box has imported before there is a submission.
-IN_EVERY_BOX = {"IPython", "lesson_kit", "matplotlib", "numpy", "torch", "tqdm"}
+IN_EVERY_BOX = {"IPython", "lesson_kit", "matplotlib", "numpy", "seaborn", "torch", "tqdm"}
 
 
 class LibraryLacking(WrongUse):
