@@ -7,14 +7,12 @@ and of a solved notebook runs again only what a change of its cells needs.
 
 from __future__ import annotations
 
-import json
 import logging
 import shutil
 import tempfile
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
@@ -28,7 +26,7 @@ from autograder.build.beside import write_data
 from autograder.build.own_work import keep_own_work
 from autograder.build.page import as_page
 from autograder.build.save_cells import SaveCellsAtOnce
-from autograder.build.solved_outputs import WholeRunNeeded, run_graded, take_outputs, what_stopped
+from autograder.build.solved_outputs import WholeRunNeeded, take_outputs, what_stopped
 from autograder.build.start_page import write_start_page
 from autograder.build.stubs import ClearSolutionsAndAnswers
 from autograder.course.lessons import CATALOGUE_FILE, WORDS_FILE, Course, Lesson
@@ -40,8 +38,6 @@ from autograder.diagnose.diagnosis import to_json
 from autograder.errors import WrongUse
 from autograder.files import LEFT_BY_TOOLS
 from lesson_kit.course_progress import LESSON
-from lesson_kit.earlier import EARLIER
-from lesson_kit.setting import DATA_FILE
 
 Say = Callable[[str], None]
 
@@ -219,10 +215,8 @@ def _build_one(lesson: Lesson, into: Path, say: Say) -> None:
         up_to_date = _same_cells(new, kept)
         if up_to_date:
             say(f"{name}: solved version is up to date")
-        elif kept is not None and take_outputs(new, kept):
-            say(f"{name}: solved version, with the outputs that it had")
         else:
-            new = _ran(lesson, config, new, kept, plain=plain, was=was / "course" / name, say=say)
+            new = _ran(lesson, config, new, kept, plain=plain, say=say)
         if not up_to_date or was != into:
             _tidy(new)
             nbformat.write(new, plain / notebook)
@@ -249,7 +243,6 @@ def _ran(
     kept: NotebookNode | None,
     *,
     plain: Path,
-    was: Path,
     say: Say,
 ) -> NotebookNode:
     """The solved notebook with its outputs, of which no more is run than what needs it.
@@ -260,7 +253,6 @@ def _ran(
         new: the notebook without outputs.
         kept: the notebook as it was run last; None if it never ran through.
         plain: the folder of ``new``, with what lies beside it.
-        was: a folder with what lay beside it then.
         say: is told what is being done.
 
     Raises:
@@ -269,23 +261,14 @@ def _ran(
     try:
         if kept is None:
             raise WholeRunNeeded("it has not run through before")
-        if _earlier_beside(plain) != _earlier_beside(was):
-            raise WholeRunNeeded("what it takes over from earlier lessons changed")
-        run_graded(new, kept, plain)
-        say(f"{lesson.folder}: solved version, its checks run again")
+        ran = take_outputs(new, kept, plain)
+        say(f"{lesson.folder}: solved version; of it ran {', '.join(ran) or 'nothing'}")
     except WholeRunNeeded as why:
         say(f"{lesson.folder}: solved version, running it (a minute): {why}")
         _generate_solution(config, lesson.folder, execute=True)
         new = nbformat.read(plain / f"{lesson.notebook_name}.ipynb", as_version=4)
         _refuse_errors(lesson, new)
     return new
-
-
-def _earlier_beside(folder: Path) -> Any:
-    try:
-        return json.loads((folder / DATA_FILE).read_text(encoding="utf-8")).get(EARLIER)
-    except (OSError, ValueError, AttributeError):
-        return _earlier_beside  # nothing is like it
 
 
 def _refuse_errors(lesson: Lesson, solved: NotebookNode) -> None:

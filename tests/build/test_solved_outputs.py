@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 
 import pytest
 from nbformat import NotebookNode, v4
 
-from autograder.build.solved_outputs import take_outputs
+from autograder.build import solved_outputs
+from autograder.build.solved_outputs import WholeRunNeeded, take_outputs
 
 TEST = (
     "x = check_rng().normal(size=3)\n"
     'assert_close(double(x), x + x, "Is it twice x?", rtol=1e-6)\n'
     'with assert_raises(ValueError, "Nothing negative."):\n    double(-x)\n'
+    'message = f"Not {x}."\nassert_equal(double(1), 2, message)\n'
+    'said = "said"\nassert_equal(double(2), 4, said)\nprint(said)\n'
     'checks_passed("double")\n'
 )
 
@@ -42,6 +46,7 @@ def solved() -> NotebookNode:
         ("Twice.", "Two times."),
         ("Is it twice x?", "Is it x + x?"),
         ("Nothing negative.", "Refuse a negative x."),
+        ("Not {x}.", "Never {x}."),
         ("double(-x)\n", "double(-x)  # no number of things\n"),
     ],
 )
@@ -49,7 +54,7 @@ def test_what_only_a_failing_check_says_may_change(before: str, after: str) -> N
     new = notebook()
     for cell in new.cells:
         cell.source = cell.source.replace(before, after)
-    assert take_outputs(new, solved())
+    assert take_outputs(new, solved(), Path("nowhere")) == []
     assert [cell.outputs[0].text for cell in new.cells[1:]] == ["output 1\n", "output 2\n"]
     assert [cell.execution_count for cell in new.cells[1:]] == [1, 2]
     assert any(after in cell.source for cell in new.cells)
@@ -58,26 +63,31 @@ def test_what_only_a_failing_check_says_may_change(before: str, after: str) -> N
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("print(2)", "print(3)"),
         ("rtol=1e-6", "rtol=1e-5"),
         ("x + x", "2 * x"),
         ("assert_raises(ValueError", "assert_raises(TypeError"),
         ('checks_passed("double")', 'checks_passed("doubled")'),
+        ('"said"', '"told"'),
     ],
 )
-def test_what_runs_may_not(before: str, after: str) -> None:
+def test_a_check_that_does_something_else_runs(
+    monkeypatch: pytest.MonkeyPatch, before: str, after: str
+) -> None:
+    ran = [v4.new_output("stream", text="now\n")]
+    monkeypatch.setattr(
+        solved_outputs, "_ran", lambda cells, changed, *_: dict.fromkeys(changed, ran)
+    )
     new = notebook()
     for cell in new.cells:
         cell.source = cell.source.replace(before, after)
+    assert take_outputs(new, solved(), Path("nowhere")) == ["test_x"]
+    assert [cell.outputs[0].text for cell in new.cells[1:]] == ["output 1\n", "now\n"]
+
+
+def test_any_other_cell_that_changed_has_all_run() -> None:
+    new = notebook()
+    new.cells[1].source = "print(3)"
     untouched = copy.deepcopy(new)
-    assert not take_outputs(new, solved())
+    with pytest.raises(WholeRunNeeded, match=r"print\(3\) changed, and is no check"):
+        take_outputs(new, solved(), Path("nowhere"))
     assert new == untouched
-
-
-def test_a_new_cell_is_run() -> None:
-    new = notebook()
-    new.cells.append(v4.new_code_cell("print(4)"))
-    assert not take_outputs(new, solved())
-    new = notebook()
-    new.cells[1].metadata["tags"] = ["nbval-ignore-output"]
-    assert not take_outputs(new, solved())
