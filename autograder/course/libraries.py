@@ -49,6 +49,21 @@ def optional_libraries(setup: str) -> tuple[str, ...]:
     )
 
 
+def imported(setup: str) -> set[str]:
+    """The packages that a setup cell imports, Python's own among them.
+
+    Args:
+        setup: source of the cell.
+    """
+    names = set()
+    for node in ast.walk(ast.parse(setup)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.partition(".")[0])
+    return names
+
+
 @cache
 def libraries_to_import(setup: str) -> tuple[str, ...]:
     """The packages that a setup cell imports, are installed, and are not in every box: where they
@@ -57,13 +72,7 @@ def libraries_to_import(setup: str) -> tuple[str, ...]:
     Args:
         setup: source of the cell.
     """
-    names: dict[str, None] = {}
-    for node in ast.walk(ast.parse(setup)):
-        if isinstance(node, ast.Import):
-            names |= dict.fromkeys(alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names[node.module.partition(".")[0]] = None
-    new = names.keys() - sys.stdlib_module_names - IN_EVERY_BOX
+    new = imported(setup) - sys.stdlib_module_names - IN_EVERY_BOX
     return tuple(sorted(name for name in new if find_spec(name) is not None))
 
 

@@ -34,7 +34,8 @@ from lesson_kit.tensors import one_thread
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of one exercise's mistakes: what tests see of each, as graded and at home."""
+    """What is known of one exercise's mistakes: what tests see of each, as graded and at home; and
+    the digests of what that evidence was made from."""
 
     made_from: Sequence[str]
     graded: Mapping[str, Seen]
@@ -130,7 +131,8 @@ def known_in(lesson: Lesson) -> dict[str, Known]:
             if not (whole and fits(locked, digests)):
                 kept = locked.made_from if whole else ()
                 stale = {test for test, digest in digests.items() if digest not in kept}
-                known[exercise] = looked_at(matrix, exercise, known[exercise], stale)
+                seen_now = looked_at(matrix, exercise, known[exercise], stale)
+                known[exercise] = replace(seen_now, made_from=tuple(digests.values()))
     return known
 
 
@@ -166,9 +168,8 @@ def looked_at(
             outcomes = matrix.of(entry, anew, DIAGNOSIS_SEED, as_graded=as_graded)
             now = as_before(seen(outcomes), was)
             its[entry.name] = {test: now.get(test, was.get(test, ())) for test in cells}
-    digests = made_from(matrix.depends, exercise)
     some = {name: its for name, its in at_home.items() if any(its.values())}
-    return Known(tuple(digests.values()), graded, some)
+    return Known(before.made_from, graded, some)
 
 
 def as_before(now: Seen, before: Seen) -> Seen:

@@ -10,7 +10,6 @@ of the tests.
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import hashlib
 import json
@@ -32,7 +31,7 @@ from autograder.course.answers import sealed_answers
 from autograder.course.dependencies import Dependencies, without_docstrings
 from autograder.course.implementations import Implementation
 from autograder.course.lessons import Lesson, is_side_condition
-from autograder.course.libraries import setup_of
+from autograder.course.libraries import imported, setup_of
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED
 from autograder.diagnose.idle import BOXES
 from autograder.diagnose.matrix_cache import MatrixCache
@@ -260,13 +259,7 @@ def _numpy_features() -> list[str]:
 
 def _versions(setup: str) -> list[str]:
     """Of NumPy, torch and every library that a setup cell imports, as they are installed."""
-    named = {"numpy", "torch"}
-    for node in ast.walk(ast.parse(setup)):
-        if isinstance(node, ast.Import):
-            named |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            named.add(node.module)
-    tops = {name.partition(".")[0] for name in named}
+    tops = {"numpy", "torch"} | imported(setup)
     owners = metadata.packages_distributions()
     outcomes = {owner for top in tops for owner in owners.get(top, ())}
     return sorted(f"{owner} {metadata.version(owner)}" for owner in outcomes)
