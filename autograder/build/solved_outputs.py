@@ -28,7 +28,15 @@ from autograder.text import plain_line
 SECONDS = 300
 
 #: The checks whose message is said when they fail, and its place among their arguments.
-_MESSAGES = {"assert_close": 2, "assert_equal": 2, "assert_raises": 1}
+MESSAGES = {
+    "assert_close": 2,
+    "assert_equal": 2,
+    "assert_raises": 1,
+    "assert_results": 2,
+    "assert_as_reference": 3,
+    "assert_as_floats": 2,
+    "assert_slopes": 3,
+}
 
 
 class WholeRunNeeded(Exception):
@@ -102,11 +110,11 @@ def _what_runs(cell: NotebookNode) -> tuple[str, ...]:
     if not is_test(cell):
         return ast.dump(tree), *tags(cell)
     messages = [
-        node.args[_MESSAGES[node.func.id]]
+        node.args[MESSAGES[node.func.id]]
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
-        and len(node.args) > _MESSAGES.get(node.func.id, len(node.args))
+        and len(node.args) > MESSAGES.get(node.func.id, len(node.args))
     ]
     places = {id(message) for message in messages}
     named = {message.id for message in messages if isinstance(message, ast.Name)} - {

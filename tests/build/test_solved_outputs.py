@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from nbformat import NotebookNode, v4
 
 from autograder.build import solved_outputs
 from autograder.build.solved_outputs import WholeRunNeeded, take_outputs
+from lesson_kit import batteries, checks
 
 TEST = (
     "x = check_rng().normal(size=3)\n"
@@ -91,3 +93,13 @@ def test_any_other_cell_that_changed_has_all_run() -> None:
     with pytest.raises(WholeRunNeeded, match=r"print\(3\) changed, and is no check"):
         take_outputs(new, solved(), Path("nowhere"))
     assert new == untouched
+
+
+def test_the_places_of_messages_are_those_of_the_checks() -> None:
+    there = {
+        name: list(inspect.signature(check).parameters).index("message")
+        for module in (batteries, checks)
+        for name, check in vars(module).items()
+        if name.startswith("assert_") and "message" in inspect.signature(check).parameters
+    }
+    assert there == solved_outputs.MESSAGES
