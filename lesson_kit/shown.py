@@ -16,6 +16,7 @@ from .cells import asked_by_a_page, exercise_of_cell, in_notebook, source_of_cel
 from .words import N_, said, tr
 
 __all__ = [
+    "IF_IT_PASSES",
     "NOTHING",
     "OPENS",
     "POINTS",
@@ -40,7 +41,9 @@ __all__ = [
 #: In the metadata of a box that a notebook shows: points of the named checks that passed.
 POINTS = "lesson_points"
 
-#: A comment in a check that the page puts there: the figures that a right answer opens.
+#: Comments in a check that the page puts there: what is true once it passes, and the figures that
+#: a right answer opens.
+IF_IT_PASSES = N_("# If it passes: {means}")
 OPENS = N_("# A right answer opens {figures}.")
 
 #: A traceback that shows nothing below a box. JupyterLab shows an empty one as kind and text.
@@ -199,15 +202,18 @@ def show_pass(text: str, *, right: bool = True) -> None:
 
 
 def what_it_means(check: str) -> list[str]:
-    """What a check that passed looked at, and which figures are drawn with the answer now.
+    """What is true now that a check passed, what it looked at, and which figures are drawn with
+    the answer.
 
     Args:
-        check: its source: its named checks, and the comment that the page puts into it.
+        check: its source: its named checks, and the comments that the page puts into it.
     """
+    true_now = re.search(tr(IF_IT_PASSES, means="(.*)"), check, re.M)
     looked_at = re.findall(r"""^with check\(\s*(["'])(.*?)\1""", check, re.M)
     opens = re.search(tr(OPENS, figures="(.*)"), check, re.M)
     titles = "; ".join(said(title) for _, title in looked_at)
-    means = [tr("Checked here: {titles}.", titles=titles)] if looked_at else []
+    means = [true_now[1]] if true_now else []
+    means += [tr("Checked here: {titles}.", titles=titles)] if looked_at else []
     return [*means, tr("Now open {figures}.", figures=opens[1])] if opens else means
 
 

@@ -25,6 +25,7 @@ from autograder.build.demonstrations import (
     only_claims,
     parted,
 )
+from autograder.build.page_comments import say_what_passing_means, saying_how_long
 from autograder.course.lessons import Lesson, is_side_condition
 from autograder.course.messages import looked_at
 from autograder.course.source_rules import LessonError
@@ -43,7 +44,6 @@ from autograder.notebooks import (
     tags,
 )
 from lesson_kit.course_progress import has_code
-from lesson_kit.shown import OPENS
 from lesson_kit.words import N_, speaking, tr, tr_n
 
 #: The first lines of the setup cell, for a notebook that was copied without what it imports.
@@ -134,7 +134,7 @@ def _laid_out(lesson: Lesson) -> NotebookNode:
         part
         for cell in cells
         if id(cell) not in moved and cell.source.strip()
-        for part in _folded(cell, exercises, lesson)
+        for part in saying_how_long(_folded(cell, exercises, lesson))
     ]
     drawn = {name: figures_opened(page, name) for name in exercises}
     for number, (name, exercise) in enumerate(exercises.items()):
@@ -143,7 +143,9 @@ def _laid_out(lesson: Lesson) -> NotebookNode:
         exercise.opens = [figure for figure in drawn[name] if figure not in others]
         exercise.draws = [figure for figure in drawn[name] if figure in others]
         page = list(_with_card(page, exercise, lesson))
-    _say_what_opens(page, exercises)
+    for exercise in exercises.values():
+        for check in exercise.checks:
+            say_what_passing_means(lesson, check, _figures(exercise.opens))
     page.append(_onward(lesson))
     if later:
         begins, ends = (_id(lesson.folder, what) for what in ("checks when graded", "own cells"))
@@ -323,16 +325,6 @@ def _worth(exercise: _Exercise) -> str:
     return text
 
 
-def _say_what_opens(page: list[NotebookNode], exercises: dict[str, _Exercise]) -> None:
-    """Into each check, for the box of one that passes."""
-    for cell in page:
-        name = grade_id(cell).removeprefix("test_")
-        if is_test(cell) and name in exercises and exercises[name].opens:
-            first, rest = cell.source.split("\n", 1)
-            opens = tr(OPENS, figures=_figures(exercises[name].opens))
-            cell.source = f"{first}\n{opens}\n{rest}"
-
-
 def _what(lesson: Lesson, cell: NotebookNode) -> str:
     """What a hidden check looks at, and what it is worth."""
     side = tr(", once another check passes") if is_side_condition(cell.source) else ""
@@ -344,6 +336,6 @@ def _counted(points: float) -> str:
 
 
 def _figures(numbers: list[str]) -> str:
-    if len(numbers) == 1:
-        return tr("Figure {number}", number=numbers[0])
+    if len(numbers) < 2:
+        return tr("Figure {number}", number=numbers[0]) if numbers else ""
     return tr("Figures {some} and {last}", some=", ".join(numbers[:-1]), last=numbers[-1])

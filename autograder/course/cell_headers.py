@@ -4,6 +4,7 @@
     # %% check="softmax" points=2 card="each row sums to 1"
     # %% [markdown] written="order" points=3
     # %% locked="given_numbers"
+    # %% tags=["demonstration"] seconds=20
 
 nbgrader's own ``nbgrader={...}`` may stand there instead.
 """
@@ -23,7 +24,11 @@ _WORDS = {
 _GRADED = ("check", "written")
 #: The phrases of its card that a check holds (:mod:`autograder.authors.cards`), for authors only.
 _CARD = "card"
-_KNOWN = {*_WORDS, _CARD, "points", "nbgrader", "tags"}
+#: About how long a laptop takes, where that is long: the page says so. Measured by `bench.seconds`.
+SECONDS = "seconds"
+#: What is true once a visible check passes, in a sentence: its box says so.
+MEANS = "means"
+_KNOWN = {*_WORDS, _CARD, MEANS, SECONDS, "points", "nbgrader", "tags"}
 #: What jupytext itself notes of a cell: a title, and ``lines_to_next_cell`` and its like.
 _JUPYTEXTS = ("title", "lines_to_")
 
@@ -46,6 +51,10 @@ def nbgrader_of(header: Mapping[str, Any], cell_type: str) -> dict[str, Any] | N
     unknown = [word for word in header if word not in _KNOWN and not word.startswith(_JUPYTEXTS)]
     if unknown:
         raise WrongHeader(f"{unknown[0]!r} is unknown; there are {', '.join(sorted(_KNOWN))}")
+    if SECONDS in header and (cell_type == "markdown" or not _is_number(header[SECONDS])):
+        raise WrongHeader("seconds= says how long a code cell takes; write it as in seconds=20")
+    if MEANS in header and "check" not in header:
+        raise WrongHeader("means= says what is true once a check passes, so it belongs to check=")
     words = [word for word in _WORDS if word in header]
     if "nbgrader" in header and not words and "points" not in header:
         metadata = header["nbgrader"]

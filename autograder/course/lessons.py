@@ -19,7 +19,7 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.course.cell_headers import WrongHeader, nbgrader_of
+from autograder.course.cell_headers import MEANS, SECONDS, WrongHeader, nbgrader_of
 from autograder.course.course_toml import (
     LessonText,
     PackageText,
@@ -303,8 +303,9 @@ def _clean(path: Path, cell: NotebookNode) -> NotebookNode:
         first = cell.source.strip().partition("\n")[0]
         raise LessonError(f"{path}: the header of the cell beginning {first!r}: {error}") from None
     metadata = NotebookNode() if nbgrader is None else NotebookNode(nbgrader=nbgrader)
-    if "tags" in cell.metadata:
-        metadata["tags"] = cell.metadata["tags"]
+    for word in ("tags", SECONDS, MEANS):
+        if word in cell.metadata:
+            metadata[word] = cell.metadata[word]
     cell["metadata"] = metadata
     return cell
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from nbformat import NotebookNode
 
+from autograder.course.cell_headers import MEANS
 from autograder.course.implementations import choices, misconceptions
 from autograder.course.lessons import Lesson
 from autograder.notebooks import HIDDEN, grade_id, is_answer, is_test, nbgrader_metadata
@@ -89,6 +90,8 @@ def _of_cell(cell: NotebookNode) -> Iterator[Message]:
                     yield Message(part, "text", PAGE)
     elif is_test(cell):
         later = bool(HIDDEN.search(cell.source))
+        if MEANS in cell.metadata:
+            yield Message(cell.metadata[MEANS], where, PAGE)
         if later:
             yield Message(looked_at(cell.source), where, PAGE)
             yield Message(looked_at(cell.source), where, WHEN_GRADED)

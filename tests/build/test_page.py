@@ -36,7 +36,7 @@ from lesson_kit.shown import what_it_means
 
 from ..conftest import COURSE, ROOT
 from ..hand_outs import handed_out, read
-from ..tiny import head
+from ..tiny import LESSON, head, tiny_course
 
 each_lesson = pytest.mark.parametrize("lesson", COURSE.lessons, ids=lambda one: one.folder)
 
@@ -293,6 +293,25 @@ def test_a_figure_is_opened_by_the_last_answer_that_it_needs_and_the_check_says_
     assert "A right answer opens Figures 5 and 6." in card("attention_heatmap")
     check = next(cell for cell in page if grade_id(cell) == "test_attention_heatmap")
     assert what_it_means(check.source)[-1] == "Now open Figures 5 and 6."
+
+
+def test_a_long_cell_says_so_and_a_check_what_it_means(tmp_path: Path) -> None:
+    demonstration = '# %% tags=["demonstration"'
+    check_of_double = '# %% check="double" points=2'
+    text = LESSON.replace(f"{demonstration}]", f"{demonstration}] seconds=20").replace(
+        head("test_double", test=True, points=2), f'{check_of_double} means="Twice, each time."\n'
+    )
+    tiny_course(tmp_path)
+    (tmp_path / "lessons" / "01-tiny" / "tiny.py").write_text(
+        text + f'\n{demonstration}, "folded"] seconds=5\n# Draws nothing.\n1\n'
+    )
+    page = as_page(Course.load(tmp_path).lesson("01")).cells
+    long = [cell.source for cell in page if "Takes about" in cell.source]
+    assert long[0].startswith("# Takes about 20 s on a laptop.\n")
+    assert long[1:] == ["# Draws nothing. Takes about 5 s on a laptop.\n1"]
+    check = next(cell for cell in page if grade_id(cell) == "test_double")
+    assert what_it_means(check.source)[0] == "Twice, each time."
+    assert not any({"seconds", "means"} & set(cell.metadata) for cell in page)
 
 
 def test_what_passed_is_said_by_the_titles_of_the_checks() -> None:

@@ -63,6 +63,9 @@ def test_a_locked_cell_keeps_its_name_and_tags(tmp_path: Path) -> None:
         ("points=2", "is one of # %% answer="),
         ('written="why" points=2', 'write # %% [markdown] written="<name>" points=2'),
         ('[markdown] answer="why"', "answer= on a markdown cell"),
+        ("[markdown] seconds=20", "write it as in seconds=20"),
+        ('tags=["demonstration"] seconds="long"', "write it as in seconds=20"),
+        ('answer="double" means="It is."', "it belongs to check="),
     ],
 )
 def test_a_header_that_cannot_be_understood_is_named(
