@@ -202,8 +202,8 @@ def show_pass(text: str, *, right: bool = True) -> None:
 
 
 def what_it_means(check: str) -> list[str]:
-    """What is true now that a check passed, what it looked at, and which figures are drawn with
-    the answer.
+    """What is true now that a check passed, which figures are drawn with the answer, and what it
+    looked at.
 
     Args:
         check: its source: its named checks, and the comments that the page puts into it.
@@ -211,10 +211,10 @@ def what_it_means(check: str) -> list[str]:
     true_now = re.search(tr(IF_IT_PASSES, means="(.*)"), check, re.M)
     looked_at = re.findall(r"""^with check\(\s*(["'])(.*?)\1""", check, re.M)
     opens = re.search(tr(OPENS, figures="(.*)"), check, re.M)
-    titles = "; ".join(said(title) for _, title in looked_at)
     means = [true_now[1]] if true_now else []
-    means += [tr("Checked here: {titles}.", titles=titles)] if looked_at else []
-    return [*means, tr("Now open {figures}.", figures=opens[1])] if opens else means
+    means += [tr("Now open {figures}.", figures=opens[1])] if opens else []
+    titles = "; ".join(said(title) for _, title in looked_at)
+    return [*means, tr("Checked here: {titles}.", titles=titles)] if looked_at else means
 
 
 def _headline() -> str:

@@ -203,7 +203,7 @@ def dot_product_variance(d_k, num_pairs, rng):
     ### END SOLUTION
 
 
-# %% check="dot_product_variance" points=3 card=["Return the sample variance of their dot products", "All numbers come from `rng`: the global random state of NumPy and torch is neither used nor changed"]
+# %% check="dot_product_variance" points=3 means="Measured, not only derived: the variance of q . k is about d_k." card=["Return the sample variance of their dot products", "All numbers come from `rng`: the global random state of NumPy and torch is neither used nor changed"]
 @probe
 def measured(d_k, num_pairs, seeds):
     """The variances from generators of these seeds, and whether global random states moved."""
@@ -571,7 +571,7 @@ def scaled_dot_product_attention(Q, K, V, mask=None):
     ### END SOLUTION
 
 
-# %% check="scaled_dot_product_attention" points=6 card=["Return two arrays, `(output, weights)`", "for any number of leading axes", "boolean and broadcastable to the weights; `True` = may attend", "A query that may attend to nothing has weights 0 and output 0"]
+# %% check="scaled_dot_product_attention" points=6 means="Your output is that of torch's function, and a mask hides what it should." card=["Return two arrays, `(output, weights)`", "for any number of leading axes", "boolean and broadcastable to the weights; `True` = may attend", "A query that may attend to nothing has weights 0 and output 0"]
 rng, names = check_rng(), ("output", "weights")  # three queries, five keys, all sizes different
 given = Q, K, V = rng.normal(size=(3, 4)), rng.normal(size=(5, 4)), rng.normal(size=(5, 2))
 attend = lambda *mask: scaled_dot_product_attention(*(x.copy() for x in given), *mask)
@@ -811,7 +811,7 @@ def padding_mask(lengths, n_k):
     ### END SOLUTION
 
 
-# %% check="padding_mask" points=3.25 card=["a boolean NumPy array of shape `(batch, 1, n_k)`; `True` = a word, may be attended", "a list of integers or a 1-D integer array", "A length of 0 is allowed (an empty text), and so is `n_k`", "A length below 0 or above `n_k` is a `ValueError`"]
+# %% check="padding_mask" points=3.25 means="Padding can be hidden: this mask goes into your attention as it is." card=["a boolean NumPy array of shape `(batch, 1, n_k)`; `True` = a word, may be attended", "a list of integers or a 1-D integer array", "A length of 0 is allowed (an empty text), and so is `n_k`", "A length below 0 or above `n_k` is a `ValueError`"]
 T, N = True, False
 mask = padding_mask(np.array([5, 2, 4]), 5)
 with check("the shape", points=0.25, side=True):
@@ -1047,7 +1047,7 @@ def torch_scaled_dot_product_attention(Q, K, V, mask=None):
     ### END SOLUTION
 
 
-# %% check="torch_scaled_dot_product_attention" points=4.5 card=["Return `(output, weights)`, both connected to the inputs, so that gradients flow through both", "Shapes, broadcasting and masks as in exercise 2", "A query that may attend to nothing has weights 0 and output 0, and **all gradients stay finite**"]
+# %% check="torch_scaled_dot_product_attention" points=4.5 means="Gradients flow through your attention, so a model that uses it can be trained." card=["Return `(output, weights)`, both connected to the inputs, so that gradients flow through both", "Shapes, broadcasting and masks as in exercise 2", "A query that may attend to nothing has weights 0 and output 0, and **all gradients stay finite**"]
 @probe
 def gradients(mask, Q, K, V, of_output, of_weights):
     leaves = [x.clone().requires_grad_() for x in (Q, K, V)]
@@ -1379,7 +1379,7 @@ def mended_encode(texts, attention_mask):
     ### END SOLUTION
 
 
-# %% check="mended_encode" points=2 card=["Each word attends to all words of its own text and to nothing else. The rows of padding are 0", "Any batch size and any length", "`attention_mask` holds whole numbers (as from a tokenizer) or booleans"]
+# %% check="mended_encode" points=2 means="Each text comes out as it does alone, whatever padding stands beside it." card=["Each word attends to all words of its own text and to nothing else. The rows of padding are 0", "Any batch size and any length", "`attention_mask` holds whole numbers (as from a tokenizer) or booleans"]
 rng, counts = check_rng(), [3, 1, 4, 2]  # at these sizes the colleague's code runs
 texts = torch.tensor(rng.normal(size=(4, 4, 3))).float()
 words = torch.tensor([[int(t < count) for t in range(4)] for count in counts])
@@ -1503,7 +1503,7 @@ def gradient_descent(loss_of, parameters, steps, lr):
     ### END SOLUTION
 
 
-# %% check="gradient_descent" points=3 card=["move every parameter by `lr` times its gradient, downhill", "All parameters of a step move by the gradient at the same point", "What lies in their `.grad` when the function is called has no influence", "the loss **before** each step"]
+# %% check="gradient_descent" points=3 means="Each step of your loop goes downhill, and an old gradient does not disturb it." card=["move every parameter by `lr` times its gradient, downhill", "All parameters of a step move by the gradient at the same point", "What lies in their `.grad` when the function is called has no influence", "the loss **before** each step"]
 @probe
 def descended(problem, start, steps, lr, old=None):
     """The parameters after gradient_descent, and what it returned, as floats."""
@@ -1767,7 +1767,7 @@ def train(factor, start, seed, lr=3e-3, loss_of=squared_error, steps=300):
     return {name: t.detach() for name, t in tables.items()}, losses, right.float().mean().item()
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=10
 # Printed accuracies come from training: they may differ in the last digit on another machine.
 UNDO = math.sqrt(D_K)  # queries times this factor: the scale is undone
 settings = {
@@ -1776,11 +1776,12 @@ settings = {
     "no scale, start 0.58": (UNDO, 3**-0.5),
     "no scale, start 0.21": (UNDO, D_K**-0.25),
 }
-runs = {name: [] for name in settings}
+trained_so_far = {name: [] for name in settings}
 for run in progress(12, "four settings, three seeds each"):
     name = list(settings)[run // 3]
-    runs[name].append(train(*settings[name], seed=run % 3))
-    note(f"loss {runs[name][-1][1][-1]:.3f}")
+    trained_so_far[name].append(train(*settings[name], seed=run % 3))
+    note(f"loss {trained_so_far[name][-1][1][-1]:.3f}")
+runs = trained_so_far  # only when all are there: what follows averages over them
 for name, trained in runs.items():
     accuracies = [accuracy for _, _, accuracy in trained]
     print(f"{name:22s} accuracy", *(f"{a:.2f}" for a in accuracies))
@@ -1994,7 +1995,7 @@ def attention_heatmap(weights, query_words, key_words, ax=None):
     ### END SOLUTION
 
 
-# %% check="attention_heatmap" points=4 card=["one row a query, the first on top; one column a key, the first at the left. Its colours are linear from 0 to 1", "In the middle of each row and each column a tick carries its word", "The labels of the axes are exactly `query` (for the rows) and `key` (for the columns)", "the axes to draw on; then no figure is opened", "return the matplotlib `Axes`"]
+# %% check="attention_heatmap" points=4 means="Your map has a row for each query and a column for each key, each with its word." card=["one row a query, the first on top; one column a key, the first at the left. Its colours are linear from 0 to 1", "In the middle of each row and each column a tick carries its word", "The labels of the axes are exactly `query` (for the rows) and `key` (for the columns)", "the axes to draw on; then no figure is opened", "return the matplotlib `Axes`"]
 @probe
 def drawn(weights, query_words, key_words, given):
     """What is on the axes, as plain data: rows from the top, columns from the left."""

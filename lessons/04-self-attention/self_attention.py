@@ -256,7 +256,7 @@ class SelfAttention:
         ### END SOLUTION
 
 
-# %% check="SelfAttention" points=4 card=["draws three matrices from the `np.random.Generator`", "Three independent random draws", "returns `(output, weights)`", "as they are when it is called", "broadcastable to the weights, `True` = may attend", "A word that may attend to nothing gets weights 0 and output 0", "any number of leading batch axes"]
+# %% check="SelfAttention" points=4 means="A text can attend to itself: queries, keys and values are three projections of the same words." card=["draws three matrices from the `np.random.Generator`", "Three independent random draws", "returns `(output, weights)`", "as they are when it is called", "broadcastable to the weights, `True` = may attend", "A word that may attend to nothing gets weights 0 and output 0", "any number of leading batch axes"]
 @probe
 def layer_of(sizes, W=None, X=None, mask=True):
     layer = SelfAttention(*sizes, np.random.default_rng(1))
@@ -589,7 +589,7 @@ class TorchSelfAttention(nn.Module):
         ### END SOLUTION
 
 
-# %% check="TorchSelfAttention" points=4 card=["`W_k`, `W_v` are `nn.Linear` layers **without bias**, from `d_model` features to `d_k`, `d_k` and `d_v`", "returns `(output, weights)`; gradients flow through **both**", "Any number of leading batch axes", "Masks, and words that may attend to nothing, as in exercise 1"]
+# %% check="TorchSelfAttention" points=4 means="The same layer as an nn.Module: a model that uses it can be trained." card=["`W_k`, `W_v` are `nn.Linear` layers **without bias**, from `d_model` features to `d_k`, `d_k` and `d_v`", "returns `(output, weights)`; gradients flow through **both**", "Any number of leading batch axes", "Masks, and words that may attend to nothing, as in exercise 1"]
 @probe
 def attend(W_q, W_k, W_v, X=None, mask=None, flow=False):
     torch.manual_seed(0)
@@ -1325,7 +1325,7 @@ def permutation_error(attention, X, permutation):
     ### END SOLUTION
 
 
-# %% check="permutation_error" points=3 card=["the **largest absolute difference** between the two outputs", "Permuting means taking the rows in the order of `permutation`", "Returns one `float`", "any number of leading batch axes"]
+# %% check="permutation_error" points=3 means="Your measure tells a layer that knows the order of its rows from one that does not." card=["the **largest absolute difference** between the two outputs", "Permuting means taking the rows in the order of `permutation`", "Returns one `float`", "any number of leading batch axes"]
 @probe
 def error_of(kind, X, permutation):
     def attention(X):
@@ -1755,7 +1755,7 @@ def mended_encoder(layer, sentences):
     ### END SOLUTION
 
 
-# %% check="mended_encoder" points=2 card=["a list with one output `(n, d_v)` for each sentence: what the layer gives for that sentence alone", "each with an `n` of its own"]
+# %% check="mended_encoder" points=2 means="Each sentence comes out as it does alone, also beside longer ones." card=["a list with one output `(n, d_v)` for each sentence: what the layer gives for that sentence alone", "each with an `n` of its own"]
 @probe
 def encoded(sentences):
     def layer(X, mask=None):  # self-attention with fixed projections; a boolean mask, as yours
@@ -1885,7 +1885,7 @@ def attention_cost(n, d_k, d_v):
     ### END SOLUTION
 
 
-# %% check="attention_cost" points=1.5 card=["Returns a dictionary with exactly two keys", "those of the two products", "how many scores there are", "One multiply-add counts once", "Both values are Python `int`"]
+# %% check="attention_cost" points=1.5 means="Both numbers come from the sizes alone: twice the words cost four times as much." card=["Returns a dictionary with exactly two keys", "those of the two products", "how many scores there are", "One multiply-add counts once", "Both values are Python `int`"]
 cost = attention_cost(4, 7, 5)
 assert_equal(
     sorted(cost) if isinstance(cost, dict) else [],

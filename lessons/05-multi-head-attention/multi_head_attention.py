@@ -261,7 +261,7 @@ def split_heads(x, num_heads):
     ### END SOLUTION
 
 
-# %% check="split_heads" points=3.5 card=["Head `h` holds features `h * d_head` to `(h + 1) * d_head - 1`", "any number of leading axes", "of the same kind and dtype as `x`", "Gradients flow (torch)", "`d_model` is not a multiple of `num_heads`: a `ValueError`"]
+# %% check="split_heads" points=3.5 means="Each head has features of its own, of all positions." card=["Head `h` holds features `h * d_head` to `(h + 1) * d_head - 1`", "any number of leading axes", "of the same kind and dtype as `x`", "Gradients flow (torch)", "`d_model` is not a multiple of `num_heads`: a `ValueError`"]
 # Two positions, six features, three heads: worked out by hand.
 x = np.array([[0, 1, 2, 3, 4, 5], [10, 11, 12, 13, 14, 15]])
 expected = np.array([[[0, 1], [10, 11]], [[2, 3], [12, 13]], [[4, 5], [14, 15]]])
@@ -454,7 +454,7 @@ def combine_heads(x):
     ### END SOLUTION
 
 
-# %% check="combine_heads" points=3 card=["Returns `(..., n, num_heads * d_head)`, same kind and dtype: head 0's features first", "the exact inverse of `split_heads`; the rest is as in exercise 1"]
+# %% check="combine_heads" points=3 means="What all heads found for a position stands in its row again: this undoes split_heads." card=["Returns `(..., n, num_heads * d_head)`, same kind and dtype: head 0's features first", "the exact inverse of `split_heads`; the rest is as in exercise 1"]
 # Three heads, two positions, two features a head: worked out by hand.
 heads = np.array([[[0, 1], [10, 11]], [[2, 3], [12, 13]], [[4, 5], [14, 15]]])
 expected = np.array([[0, 1, 2, 3, 4, 5], [10, 11, 12, 13, 14, 15]])
@@ -714,7 +714,7 @@ class MultiHeadAttention(nn.Module):
         ### END SOLUTION
 
 
-# %% check="MultiHeadAttention" points=6.75 card=["Returns `(output (..., n_q, d_model), weights (..., num_heads, n_q, n_k))`, the weights of every head", "`key` defaults to `query`, `value` to `key`", "It has a head axis exactly when it has **more axes than `query`**", "A query that may attend to nothing has weights 0"]
+# %% check="MultiHeadAttention" points=6.75 means="Your layer follows the formula, for any number of texts, and with masks." card=["Returns `(output (..., n_q, d_model), weights (..., num_heads, n_q, n_k))`, the weights of every head", "`key` defaults to `query`, `value` to `key`", "It has a head axis exactly when it has **more axes than `query`**", "A query that may attend to nothing has weights 0"]
 @probe
 def attend(numbers, *given):
     with torch.random.fork_rng(), torch.no_grad():
@@ -1214,7 +1214,7 @@ def load_builtin_weights(attention, builtin):
     ### END SOLUTION
 
 
-# %% check="load_builtin_weights" points=4.5 card=["so that both give the same output", "`builtin` is not changed, no memory is shared afterwards, and your parameters stay trainable"]
+# %% check="load_builtin_weights" points=4.5 means="With its numbers your layer gives what PyTorch's gives, with and without a mask." card=["so that both give the same output", "`builtin` is not changed, no memory is shared afterwards, and your parameters stay trainable"]
 @probe
 def loaded(state, *given):
     """Results, what learns, builtin's numbers; then the output when these have become 0."""
@@ -1519,7 +1519,7 @@ def fuse_projections(attention):
     ### END SOLUTION
 
 
-# %% check="fuse_projections" points=3 card=["Its output, cut into three equal parts along the last axis, is `W_q(x)`, `W_k(x)` and `W_v(x)`, in that order", "shares no memory with it", "It is trainable"]
+# %% check="fuse_projections" points=3 means="One layer gives queries, keys and values at once, with the same numbers; PyTorch's layer stores them so too." card=["Its output, cut into three equal parts along the last axis, is `W_q(x)`, `W_k(x)` and `W_v(x)`, in that order", "shares no memory with it", "It is trainable"]
 @probe
 def fused(weights, biases, x):
     """The fused layer's kind, output, and what becomes of it when attention's parameters are 0."""
@@ -1849,7 +1849,7 @@ def accuracy(model, task, **options):
     return right[:, 1:-1].float().mean((0, 1)).numpy()
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=10
 # Trained numbers: they may differ in the last digits on another machine.
 trained = {
     (task, kind.__name__): train(task, 3, seed=1, kind=kind)
@@ -1954,7 +1954,7 @@ def mixes_rows(layer, d_model):
     ### END SOLUTION
 
 
-# %% check="mixes_rows" points=2 card=["`True` when the layer **mixes rows**", "Returns a Python `bool`"]
+# %% check="mixes_rows" points=2 means="Your test finds both mistakes: heads that are joined by a reshape, and texts that attend to each other." card=["`True` when the layer **mixes rows**", "Returns a Python `bool`"]
 @probe
 def judged(kind, d_model, num_heads, seed):
     W_q, W_k, W_v = torch.randn(3, d_model, d_model, generator=torch.Generator().manual_seed(seed))
@@ -2215,7 +2215,7 @@ def leave_one_head_out(attention, num_heads, measure, means=None):
     ### END SOLUTION
 
 
-# %% check="leave_one_head_out" points=3 card=["For entry `h`, only head `h` is changed: it contributes 0 (if `means` is `None`), or what its own part of `means` contributes. The bias of `W_o` belongs to no head", "Afterwards `attention` is as it was before"]
+# %% check="leave_one_head_out" points=3 means="You can ask what a model loses without one head, and the layer is as before afterwards." card=["For entry `h`, only head `h` is changed: it contributes 0 (if `means` is `None`), or what its own part of `means` contributes. The bias of `W_o` belongs to no head", "Afterwards `attention` is as it was before"]
 @probe
 def removed(numbers, x, means):
     """What comes back where measure() is the output, and the layer's numbers after."""
@@ -2485,7 +2485,7 @@ switches(
 #
 # **Predict, then run.** Where will the accuracy fall?
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=10
 # Trained numbers: they may differ in the last digits on another machine.
 found = {3: accuracy(trained["partners", "MultiHeadAttention"], "partners")[0]}
 for num_heads in (1, 16, 48):
@@ -2594,7 +2594,7 @@ def loss_and_accuracy(model):
     return F.cross_entropy(answers, wanted).item(), right
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=5
 # Trained numbers: they may differ in the last digits on another machine.
 one_layer, two_layers = (train_repeats(num_layers, seed=0) for num_layers in (1, 2))
 

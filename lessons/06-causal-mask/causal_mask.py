@@ -199,7 +199,7 @@ def causal_mask(n):
     ### END SOLUTION
 
 
-# %% check="causal_mask" points=2 card=["Returns `(n, n)`, a NumPy array of bool: row = query, column = key, `True` = may attend", "A new array each call: somebody may write into it"]
+# %% check="causal_mask" points=2 means="No word sees a later one; each sees itself and all earlier ones." card=["Returns `(n, n)`, a NumPy array of bool: row = query, column = key, `True` = may attend", "A new array each call: somebody may write into it"]
 @probe
 def after_writing(n):
     mask = causal_mask(n)
@@ -430,7 +430,7 @@ def combine_masks(*masks):
     ### END SOLUTION
 
 
-# %% check="combine_masks" points=2 card=["a key is attended only where **every** mask allows it", "Their shapes broadcast", "Entries that are `None` are ignored", "No mask at all gives `None`", "The masks that are given are not changed"]
+# %% check="combine_masks" points=2 means="One mask can hide padding and the future: a pair is seen where every mask allows it." card=["a key is attended only where **every** mask allows it", "Their shapes broadcast", "Entries that are `None` are ignored", "No mask at all gives `None`", "The masks that are given are not changed"]
 yes, no = True, False
 triangle = np.array([[yes, no, no], [yes, yes, no], [yes, yes, yes]])  # (3, 3)
 real = np.array([[[yes, yes, yes]], [[yes, yes, no]]])  # (2, 1, 3): the second text has 2 words
@@ -792,7 +792,7 @@ def leaks_future(layer, n, d_model, rng):
     ### END SOLUTION
 
 
-# %% check="leaks_future" points=4 card=["Return `True` if the layer lets an earlier output depend on a later input, else `False`", "Changes below $10^{-10}$ are rounding noise, and no leak", "Returns a Python `bool`", "The global random state is neither used nor changed"]
+# %% check="leaks_future" points=4 means="You can test any layer for a look ahead without reading its code." card=["Return `True` if the layer lets an earlier output depend on a later input, else `False`", "Changes below $10^{-10}$ are rounding noise, and no leak", "Returns a Python `bool`", "The global random state is neither used nor changed"]
 @probe
 def verdicts(seed):
     count, rng = np.arange(1, 7)[:, None], np.random.default_rng(seed)
@@ -1374,7 +1374,7 @@ def losses_by_position(model):
     return F.cross_entropy(logits, targets, reduction="none").mean(dim=0).numpy()
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=10
 # The losses depend a little on the machine: training rounds differently elsewhere.
 model_seed = 0
 models, curves = {}, {}
@@ -1382,7 +1382,7 @@ torch.manual_seed(model_seed)
 models["with the mask"] = CharacterModel(causal=True)
 curves["with the mask"] = train(models["with the mask"], "with the mask", seed=model_seed)
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=5
 # As above.
 torch.manual_seed(model_seed)
 models["without the mask"] = CharacterModel(causal=False)
@@ -1801,7 +1801,7 @@ def mended_tasks(texts):
     ### END SOLUTION
 
 
-# %% check="mended_tasks" points=2 card=["the inputs are all characters but the last, and each target is the character that comes after its input", "Arguments are not changed"]
+# %% check="mended_tasks" points=2 means="Each target is the character that comes after its input, the last one too." card=["the inputs are all characters but the last, and each target is the character that comes after its input", "Arguments are not changed"]
 texts = torch.tensor(check_rng().permutation(36).reshape(4, 9))  # no number twice
 
 @probe
@@ -1865,7 +1865,7 @@ checks_passed("mended_tasks")
 # times smaller at the start. **Predict, then run:** when will its loss be below the floor? And can
 # it write? Then the honest model once more, now **writing without its mask**.
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=5
 # Trained on this machine: the numbers differ a little elsewhere.
 torch.manual_seed(model_seed)
 late = CharacterModel(causal=False)

@@ -361,7 +361,7 @@ def sinusoidal_positional_encoding(seq_len, d_model):
     ### END SOLUTION
 
 
-# %% check="sinusoidal_positional_encoding" points=2.5 card=["sin in even columns, cos in odd ones", "even or odd", "The pair of columns 2i, 2i+1 has the angle pos / 10000**(2i/d_model)", "The values are right to 9 digits", "a NumPy float64 array"]
+# %% check="sinusoidal_positional_encoding" points=2.5 means="Each position has a row of its own by the formula, also in long texts; nothing of it is trained." card=["sin in even columns, cos in odd ones", "even or odd", "The pair of columns 2i, 2i+1 has the angle pos / 10000**(2i/d_model)", "The values are right to 9 digits", "a NumPy float64 array"]
 second, third = 10000 ** (-2 / 5), 10000 ** (-4 / 5)
 angle = 3000 / 10000 ** (2 / 6)
 for title, points, (seq_len, d_model), row, first, expected, message in (
@@ -819,7 +819,7 @@ def shift_matrix(offset, d_model):
     ### END SOLUTION
 
 
-# %% check="shift_matrix" points=2.5 card=["`offset`: any integer, also 0 or negative", "The equation holds to 9 digits", "a NumPy float64 array", "An odd `d_model` is a `ValueError`"]
+# %% check="shift_matrix" points=2.5 means="A step from any position to one further on is one matrix, the same at every position." card=["`offset`: any integer, also 0 or negative", "The equation holds to 9 digits", "a NumPy float64 array", "An odd `d_model` is a `ValueError`"]
 def at(position, pairs):
     """The row of the encoding, as a vector of so many pairs; of two, the second has pos / 100."""
     angles = [position, position / 100][:pairs]
@@ -1045,7 +1045,7 @@ class LearnedPositionalEmbedding(nn.Module):
         ### END SOLUTION
 
 
-# %% check="LearnedPositionalEmbedding" points=4 card=["Its only parameter has the shape `(max_len, d_model)` and random start values", "`X` + the first `n` position vectors: the same vectors for every text of a batch", "with any number of leading axes, also none", "`n = max_len` is allowed. `n > max_len` is a `ValueError`"]
+# %% check="LearnedPositionalEmbedding" points=4 means="Positions can be learnt: one row of parameters each, and none beyond max_len." card=["Its only parameter has the shape `(max_len, d_model)` and random start values", "`X` + the first `n` position vectors: the same vectors for every text of a batch", "with any number of leading axes, also none", "`n = max_len` is allowed. `n > max_len` is a `ValueError`"]
 @probe
 def of_two_modules(max_len, d_model):
     with torch.random.fork_rng():
@@ -1700,7 +1700,7 @@ def mended_positions(X, max_len=512):
     ### END SOLUTION
 
 
-# %% check="mended_positions" points=2 card=["any number of leading axes, also none", "`X` plus the sinusoidal encoding of its $n$ positions, the same for every text"]
+# %% check="mended_positions" points=2 means="Word t gets row t of the encoding, in one text and in a batch." card=["any number of leading axes, also none", "`X` plus the sinusoidal encoding of its $n$ positions, the same for every text"]
 def waves_of(n, d_model):
     """The encoding, from the formula."""
     columns = torch.arange(d_model, dtype=torch.float64)

@@ -267,7 +267,7 @@ class LayerNorm(nn.Module):
         ### END SOLUTION
 
 
-# %% check="LayerNorm" points=4 card=["At the start `gamma` holds ones and `beta` zeros", "for **each word by itself**, over its features", "The variance is the **biased** one", "`eps` stands inside the root", "A word whose features are all equal gives `beta`"]
+# %% check="LayerNorm" points=4 means="Your layer norm is torch's, with its two parameters and its eps." card=["At the start `gamma` holds ones and `beta` zeros", "for **each word by itself**, over its features", "The variance is the **biased** one", "`eps` stands inside the root", "A word whose features are all equal gives `beta`"]
 # Four words with four features each, by hand; then a batch, compared with torch's own layer.
 @probe
 def start_values(d_model):
@@ -538,7 +538,7 @@ class FeedForward(nn.Module):
         ### END SOLUTION
 
 
-# %% check="FeedForward" points=2.5 card=["both with bias", "`linear1`, ReLU, `linear2`", "Training and evaluation mode give the same"]
+# %% check="FeedForward" points=2.5 means="Two linear layers with a ReLU between them, for each word by itself." card=["both with bias", "`linear1`, ReLU, `linear2`", "Training and evaluation mode give the same"]
 @probe
 def sizes_of(d_model, d_ff):
     return {name: list(one.shape) for name, one in FeedForward(d_model, d_ff).named_parameters()}
@@ -786,7 +786,7 @@ class TransformerBlock(nn.Module):
         ### END SOLUTION
 
 
-# %% check="TransformerBlock" points=5.5 card=["Its parts are `attention`", "`norm_first=False`: post-norm, as in the paper. `norm_first=True`: pre-norm", "the weights of all heads", "`mask`: boolean, `True` = may attend", "Both orders equal `nn.TransformerEncoderLayer` (dropout 0) with the same weights"]
+# %% check="TransformerBlock" points=5.5 means="With the same parameters your block gives what torch's gives, post-norm and pre-norm." card=["Its parts are `attention`", "`norm_first=False`: post-norm, as in the paper. `norm_first=True`: pre-norm", "the weights of all heads", "`mask`: boolean, `True` = may attend", "Both orders equal `nn.TransformerEncoderLayer` (dropout 0) with the same weights"]
 # Two texts of five words, twelve features, three heads, float64; compared with torch's own block.
 @probe
 def forward(given, norm_first, *arguments):
@@ -1793,7 +1793,7 @@ def mended_block(n):
     ### END SOLUTION
 
 
-# %% check="mended_block" points=2 card=["The mask is that of `causal_mask(n)`, as a torch tensor", "The block is a `SideBySide` in float64", "Its `feed_forward` is 128 wide, its `norm2` has an `eps` of 1e-3", "no word's result depends on a later word"]
+# %% check="mended_block" points=2 means="No word is affected by a later one, and the friend's own settings are kept." card=["The mask is that of `causal_mask(n)`, as a torch tensor", "The block is a `SideBySide` in float64", "Its `feed_forward` is 128 wide, its `norm2` has an `eps` of 1e-3", "no word's result depends on a later word"]
 @probe
 def run_block(n, *texts):
     """The block's parameters and classes, its mask, and what it makes of texts of any length."""

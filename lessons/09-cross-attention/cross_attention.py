@@ -330,7 +330,7 @@ class DecoderBlock(nn.Module):
         ### END SOLUTION
 
 
-# %% check="DecoderBlock" points=7 card=["each part is an object of its own", "the weights of the cross-attention, one map for each head", "`self_mask` is for the self-attention, `memory_mask` for the cross-attention", "the result is at least as precise as the most precise input"]
+# %% check="DecoderBlock" points=7 means="With the same parameters your block gives what torch's decoder layer gives, and each mask reaches its attention." card=["each part is an object of its own", "the weights of the cross-attention, one map for each head", "`self_mask` is for the self-attention, `memory_mask` for the cross-attention", "the result is at least as precise as the most precise input"]
 # Beside torch's decoder layer with the same parameters: 12 features, 3 heads, in float64.
 @probe
 def decode(given, *arguments):
@@ -918,7 +918,7 @@ def greedy_decode(step, start_id, end_id, max_len):
     ### END SOLUTION
 
 
-# %% check="greedy_decode" points=3 card=["always taking the token with the largest logit", "a NumPy array or a torch tensor", "It begins with `start_id` and holds all tokens so far, oldest first", "start and end are not counted", "After that `step` is not called again", "Returns a list of Python ints"]
+# %% check="greedy_decode" points=3 means="Any model that scores the next word can write: it stops at the end or at max_len." card=["always taking the token with the largest logit", "a NumPy array or a torch tensor", "It begins with `start_id` and holds all tokens so far, oldest first", "start and end are not counted", "After that `step` is not called again", "Returns a list of Python ints"]
 # A "model" that knows by heart: el gato negro duerme <end> la vaca. 0 is <start>, 1 is <end>.
 @probe
 def write(max_len, kinds):
@@ -1256,7 +1256,7 @@ def mended_batch(run, sentences):
     ### END SOLUTION
 
 
-# %% check="mended_batch" points=2 card=["text `i` belongs to sentence `i`", "Call it once, with the sentences sorted by length, the shortest first", "A sentence may stand there twice. The list stays as it is", "Returns the list of texts"]
+# %% check="mended_batch" points=2 means="Each text belongs to its sentence again, and the model is still called once." card=["text `i` belongs to sentence `i`", "Call it once, with the sentences sorted by length, the shortest first", "A sentence may stand there twice. The list stays as it is", "Returns the list of texts"]
 @probe
 def translated(sentences):
     """What comes back from a translator that writes in capitals, and what it was given."""
@@ -1370,7 +1370,7 @@ def align(weights, source_tokens):
     ### END SOLUTION
 
 
-# %% check="align" points=2 card=["The heads are **averaged** first", "Positions compete, not words", "the first of them wins", "a NumPy array (floating or integer) or a torch tensor, also one that requires grad", "Returns a list of `n_q` strings"]
+# %% check="align" points=2 means="A map becomes words: for each written word the source word that it looks at most." card=["The heads are **averaged** first", "Positions compete, not words", "the first of them wins", "a NumPy array (floating or integer) or a torch tensor, also one that requires grad", "Returns a list of `n_q` strings"]
 # Five source positions, worked out by hand.
 @probe
 def words_of(weights, names, either=True):
@@ -1964,7 +1964,7 @@ def still_right(model, source, mask, reads, says, hidden, where):
     ### END SOLUTION
 
 
-# %% check="still_right" points=3 card=["no target position may read the hidden one. The encoder works as always", "no **other** source position may read the hidden one. The hidden word still reads itself and all others, and the decoder may read every position", "the position that is hidden in each text", "Padding stays hidden in every experiment", "Another `where` is a `ValueError`"]
+# %% check="still_right" points=3 means="You can hide a word from the encoder or the decoder, and count how often the answer is still right." card=["no target position may read the hidden one. The encoder works as always", "no **other** source position may read the hidden one. The hidden word still reads itself and all others, and the decoder may read every position", "the position that is hidden in each text", "Padding stays hidden in every experiment", "Another `where` is a `ValueError`"]
 # A model that one can read: in the encoder position i gathers words, the last target position fetches what was gathered.
 @probe
 def share(gather, fetch, source, mask, reads, says, hidden, where):
