@@ -46,7 +46,9 @@ its check.
 
 _MORE = """\
 The map shows your own progress as saved in the notebooks: save them, then click the button above it
-(where it does nothing, click into the map and press **Shift+Enter**).
+(where it does nothing, click into the map and press **Shift+Enter**). JupyterLab may ask once
+whether you trust this page, as it asks of any notebook that another computer made: its cell only
+reads the notebooks beside it.
 
 `autograder check` in a terminal runs all visible checks at once and says which pass. More checks
 run when your work is graded.

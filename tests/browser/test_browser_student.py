@@ -74,6 +74,7 @@ def test_a_student_is_told_the_mistake_mends_it_and_validates(tmp_path: Path) ->
         answer_and_check(page, stub, LESSON.exercises[EXERCISE])
         passed = said_below(check).get_by_role("status")
         expect(passed).to_contain_text(f"✓ {EXERCISE}: these checks pass")
+        expect(passed).to_contain_text("Your output is that of torch's function, and a mask hides")
         expect(passed).to_contain_text("Checked here: ")
         expect(box).to_have_count(0)
 
