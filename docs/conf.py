@@ -18,7 +18,7 @@ from autograder.course.lessons import Course
 from autograder.marking.formulas import as_mathml
 
 sys.path.insert(0, str(Path(__file__).parent))
-from lesson_pages import ROOT, as_page, front_page, page_of
+from lesson_pages import ROOT, as_page, as_solved_page, front_page, page_of
 
 COURSE = Course.load(ROOT)
 DESCRIPTION = (
@@ -72,10 +72,14 @@ SOLVED_LESSONS = """
 def _read(app: Sphinx, page: str, text: list[str]) -> None:
     """A page's source: the first page lists the lessons; these are laid out to be read."""
     if page == root_doc:
-        text[0] += LESSONS + "\n".join(f"/{page_of(one)}" for one in COURSE.lessons) + "\n```\n"
+        lessons = LESSONS + "\n".join(f"/{page_of(one)}" for one in COURSE.lessons) + "\n```\n"
+        before, documentation = text[0].split("```{toctree}", 1)
+        text[0] = f"{before}{lessons}\n```{{toctree}}\n:caption: Documentation{documentation}"
         text[0] += SOLVED_LESSONS if WITH_SOLUTIONS else ""
     elif page.startswith("course/"):
         text[0] = as_page(page, text[0])
+    elif page.startswith("solutions/"):
+        text[0] = as_solved_page(text[0])
 
 
 def _formula(writer: nodes.NodeVisitor, node: nodes.math | nodes.math_block) -> None:

@@ -8,6 +8,7 @@ shows no answer.
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 #: From here on a notebook holds what there is to do, and nothing to read.
 _LAST = "## Checks that run when your work is graded"
+#: Of a folded cell, in JupyterLab.
+_HOW_TO_OPEN = ": Shift+Enter runs it, a click opens it"
+_MARK = re.compile(r"^[ \t]*### (?:BEGIN|END) SOLUTION[ \t]*(?:\n|\Z)", re.M)
 _TO_START = " [All lessons, and how far you are](../start.ipynb)."
 
 
@@ -42,17 +46,35 @@ def as_page(page: str, text: str) -> str:
         source = "".join(cell["source"])
         if source.startswith(_LAST):
             break
-        metadata = cell["metadata"]
         if cell["cell_type"] == "markdown":
             cell["source"] = source.replace(_TO_START, "")
         else:
-            if metadata.get("jupyter", {}).get("source_hidden"):
-                metadata["tags"] = [*metadata.get("tags", []), "hide-input"]
+            _fold(cell)
             if source.startswith("# Draws "):
                 cell["outputs"] = shown.get(cell.get("id"), [])
         cells.append(cell)
     notebook["cells"] = cells
     return json.dumps(notebook)
+
+
+def as_solved_page(text: str) -> str:
+    """A solved notebook as it is to be read: without the lines that mark its solutions."""
+    notebook = json.loads(text)
+    for cell in notebook["cells"]:
+        cell["source"] = _MARK.sub("", "".join(cell["source"]))
+        if cell["cell_type"] == "code":
+            _fold(cell)
+    return json.dumps(notebook)
+
+
+def _fold(cell: dict[str, Any]) -> None:
+    """Fold a cell that students have folded, below what its first line says."""
+    metadata = cell["metadata"]
+    if metadata.get("jupyter", {}).get("source_hidden"):
+        first = "".join(cell["source"]).partition("\n")[0].lstrip("# ")
+        what = first.removesuffix(".").replace(_HOW_TO_OPEN, "")
+        metadata["tags"] = [*metadata.get("tags", []), "hide-input"]
+        metadata["mystnb"] = {"code_prompt_show": what}
 
 
 def front_page(course: Course) -> dict[str, Any]:

@@ -69,6 +69,7 @@ def test_a_student_is_told_the_mistake_mends_it_and_validates(tmp_path: Path) ->
         page.wait_for_timeout(1000)
         expect(box.locator("p").first).to_be_in_viewport()
         assert places[2] and places[2]["height"] <= MAX_HEIGHT
+        stub.evaluate("cell => cell.scrollIntoView()")  # the picture has the answer too
         take_picture(page, "student-diagnosis")
 
         answer_and_check(page, stub, LESSON.exercises[EXERCISE])

@@ -84,7 +84,9 @@ def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(site: Path) ->
         assert (site / page).is_file()
     assert "alignment.png" in front and (site / "_static" / "alignment.png").is_file()
     page = site / "course" / COURSE.lessons[0].folder / f"{COURSE.lessons[0].notebook_name}.html"
-    assert page.read_text(encoding="utf-8").count("<img") > 0, "the figures"
+    lesson = page.read_text(encoding="utf-8")
+    assert lesson.count("<img") > 0, "the figures"
+    assert ">Setup<" in lesson and "Show code cell" not in lesson, "what is folded says what it is"
     assert "bubblewrap" in words_of(site / "SECURITY.html")
     assert "scheduler" in words_of(site / "docs" / "many-machines.html")
     for path in site.rglob("*.html"):
@@ -115,6 +117,7 @@ def test_with_the_switch_the_solved_lessons_are_there(tmp_path: Path) -> None:
         page = path.read_text(encoding="utf-8")
         assert lesson.title.replace(" ", "") in first
         assert page.count("<img") > 0, "the figures"
+        assert ">Setup<" in page and "BEGIN SOLUTION" not in page
         assert page.count("<math") >= 10 and "$$" not in page
         assert not re.findall(r"<em>[^<]*\$", page), "a caption's formulas"
 
