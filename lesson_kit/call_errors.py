@@ -115,6 +115,12 @@ RULES: list[tuple[str, str, str]] = [
     ),
     (
         "TypeError",
+        r"^list indices must be integers or slices, not str",
+        "A list is indexed with a text. Its entries are numbered from 0: what is the number of "
+        "this one?",
+    ),
+    (
+        "TypeError",
         r"^list indices must be integers",
         "A list is indexed with something else than one whole number or a slice. An array can be "
         "indexed in more ways.",
