@@ -481,6 +481,13 @@ with exercise("position_influence", base=SHORT_POSITION_INFLUENCE):
     )
 
     wrong(
+        "influence_slope_of_its_own_state_only",
+        {"J = J * (1 - h**2)": "", "J @ W_x.T": "(J * (1 - h**2)) @ W_x.T"},
+        "The slope of tanh counts only at the word's own state. Each later state on the way has one "
+        "too: carry it along when you go a step back.",
+    )
+
+    wrong(
         "influence_last_first",
         {"result[::-1]": "result"},
         "Your influences come in the wrong order: the first entry is the one that went through "
