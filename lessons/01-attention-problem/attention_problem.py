@@ -174,8 +174,8 @@ def translate(model, english, visible=None, look=None):
     return french[1:], np.stack(looked)
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
-# A few seconds on a quiet laptop.
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=5
+# The numbers depend on training.
 translator = train_translator(seed=0)
 sentence = ["the", "black", "cat", "is", "sleeping"]
 french, trained_map = translate(translator, sentence)
@@ -290,7 +290,7 @@ def hard_look(words, word):
     ### END SOLUTION
 
 
-# %% check="hard_look" points=1.5 card="1 at the place of `word`, 0 everywhere else"
+# %% check="hard_look" points=1.5 means="You can steer: these rows take the place of the translator's own." card="1 at the place of `word`, 0 everywhere else"
 with check("one word of four", points=0.75):
     message = "hard_look of la, vache, blanche, mange and blanche: 0, 0, 1, 0."
     found = hard_look(["la", "vache", "blanche", "mange"], "blanche")
@@ -444,7 +444,7 @@ def weighted_average(weights, values):
     ### END SOLUTION
 
 
-# %% check="weighted_average" points=3.5 card=["The function normalises the weights itself", "weights near 1e-12 or near 1e9 are as good as weights near 1", "number of leading axes (none, one, several)", "those of the two arguments **broadcast**", "`ValueError` when a weight is negative"]
+# %% check="weighted_average" points=3.5 means="This is the output of attention, once the weights are given." card=["The function normalises the weights itself", "weights near 1e-12 or near 1e9 are as good as weights near 1", "number of leading axes (none, one, several)", "those of the two arguments **broadcast**", "`ValueError` when a weight is negative"]
 values = np.array([[2.0, 0.0], [9.0, 9.0], [6.0, 4.0]])  # (3, 2)
 batch = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 3.0], [0.0, 0.0, 5.0]])  # (3, 3)
 own = np.stack([values, values + 10.0])  # (2, 3, 2)
@@ -824,8 +824,8 @@ def judge(model):
     return np.mean(right), {kind: np.mean(found) for kind, found in hits.items()}
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
-# About ten seconds on a quiet laptop; the numbers depend on training.
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=10
+# The numbers depend on training.
 models = [translator, *map(train_translator, (1, 2, 3, 4))]
 hidden = {word: [other != word for other in sentence] for word in ("black", "cat", "is")}
 for seed, model in enumerate(models):
@@ -949,7 +949,7 @@ def rnn_hidden_states(X, W_x, W_h, h0=None):
     ### END SOLUTION
 
 
-# %% check="rnn_hidden_states" points=3.5 card=["It returns every state", "When it is `None`, it is all zeros", "where the sum inside is 1000, the state is 1, not NaN"]
+# %% check="rnn_hidden_states" points=3.5 means="Your states are those of torch's recurrent network." card=["It returns every state", "When it is `None`, it is all zeros", "where the sum inside is 1000, the state is 1, not NaN"]
 one, half = np.array([[1.0]]), np.array([[0.5]])
 rng = check_rng()
 X, W_h, h0 = rng.normal(size=(4, 3)), rng.normal(size=(3, 3)) / 2, rng.uniform(0.3, 0.9, size=3)
@@ -1209,8 +1209,7 @@ lengths = [2, 5, 10, 15, 20, 30, 40]
 # %% tags=["demonstration", "guess"]
 guess_copied = (0.9, 0.9, 0.9)  # write (at length 5, at length 10, at length 40)
 
-# %% tags=["demonstration", "nbval-ignore-output"]
-# About ten seconds on a quiet laptop.
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=10
 # Trained numbers: they differ a little from machine to machine.
 fixed = train_copier(look_everywhere=False, steps=1000, longest=40)
 fixed_scores = np.array([copy_accuracy(fixed, n) for n in lengths])  # (7, 2)
@@ -1236,8 +1235,8 @@ reply("guess_copied", guess_copied, came_out, why, within=0.1)
 # Same network, same number of parameters, same steps, same data. Only the context is now a weighted
 # average of all encoder states, with new weights for each symbol that is written.
 
-# %% tags=["demonstration", "nbval-ignore-output"]
-# About ten seconds on a quiet laptop; the numbers depend on training.
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=10
+# The numbers depend on training.
 looking = train_copier(look_everywhere=True, steps=1000, longest=40)
 looking_scores = np.array([copy_accuracy(looking, n) for n in lengths])  # (7, 2)
 for n, (token, whole) in zip(lengths, looking_scores):
@@ -1297,8 +1296,8 @@ show(
 # | 2 to 40 | 1000 | 39 | about 26 |
 # | 2 to 10 (shorter, so there is time for more) | 2400 | 9 | about 270 |
 
-# %% tags=["demonstration", "nbval-ignore-output"]
-# About ten seconds on a quiet laptop; the numbers depend on training.
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=10
+# The numbers depend on training.
 short_only = train_copier(look_everywhere=False, steps=2400, longest=10)
 for n in (5, 10, 40):
     mixed, practised = copy_accuracy(fixed, n), copy_accuracy(short_only, n)
@@ -1390,7 +1389,7 @@ def mended_last_states(sentences, W_x, W_h):
     ### END SOLUTION
 
 
-# %% check="mended_last_states" points=2 card=["row $i$ is the last state of sentence $i$, read from the zero state", "Neither the order of the sentences nor what else stands in the list may change a sentence's state"]
+# %% check="mended_last_states" points=2 means="Each sentence has the state that it has alone, whatever stands before it." card=["row $i$ is the last state of sentence $i$, read from the zero state", "Neither the order of the sentences nor what else stands in the list may change a sentence's state"]
 rng = check_rng()
 sentences = [rng.normal(size=(n, 3)) for n in (4, 2, 5)]
 W_x, W_h = rng.normal(size=(3, 4)) * 0.5, rng.normal(size=(4, 4)) * 0.5
@@ -1593,7 +1592,7 @@ def position_influence(X, W_x, W_h):
     ### END SOLUTION
 
 
-# %% check="position_influence" points=3 card=["the Frobenius norm of the Jacobian of the last state $h_n$ with respect to $x_t$", "the first position first", "starts from the zero state"]
+# %% check="position_influence" points=3 means="You can measure what a network still knows of each word." card=["the Frobenius norm of the Jacobian of the last state $h_n$ with respect to $x_t$", "the first position first", "starts from the zero state"]
 with check("by hand, words of zero", points=0.75):
     message = (
         "Four words of zero, W_x = 3, W_h = 0.5: 0.375, 0.75, 1.5, 3. The last position comes last and "

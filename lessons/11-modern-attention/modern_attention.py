@@ -169,7 +169,7 @@ class RMSNorm(nn.Module):
         ### END SOLUTION
 
 
-# %% check="RMSNorm" points=3 card=["its only parameter is `gamma`, shape `(d_model,)`, ones at the start", "`x / sqrt(mean(x**2) + eps) * gamma`, of the same shape"]
+# %% check="RMSNorm" points=3 means="Your norm is torch's, written with a square, a mean and a root." card=["its only parameter is `gamma`, shape `(d_model,)`, ones at the start", "`x / sqrt(mean(x**2) + eps) * gamma`, of the same shape"]
 # Four words with four features each, then a batch; compared with torch's own function.
 @probe
 def start_values(d_model):
@@ -417,7 +417,7 @@ class SwiGLU(nn.Module):
         ### END SOLUTION
 
 
-# %% check="SwiGLU" points=2 card=["`gate` and `up` are `nn.Linear(d_model, d_ff)`, `down` is `nn.Linear(d_ff, d_model)`; none has a bias", "`down(silu(gate(x)) * up(x))`"]
+# %% check="SwiGLU" points=2 means="The gate decides what passes: this is the feed-forward of Llama and Qwen." card=["`gate` and `up` are `nn.Linear(d_model, d_ff)`, `down` is `nn.Linear(d_ff, d_model)`; none has a bias", "`down(silu(gate(x)) * up(x))`"]
 @probe
 def parts_of(d_model, d_ff):
     network = SwiGLU(d_model, d_ff)
@@ -597,7 +597,7 @@ def design_product():
     ### END SOLUTION
 
 
-# %% check="design_product" points=3 card=["For each word $(x_0, x_1)$ the **first** feature of the output is the product $x_0 x_1$", "a `SwiGLU(2, 2)`, the class as it is, in float32"]
+# %% check="design_product" points=3 means="Two hidden numbers multiply exactly, which no ReLU network without biases can." card=["For each word $(x_0, x_1)$ the **first** feature of the output is the product $x_0 x_1$", "a `SwiGLU(2, 2)`, the class as it is, in float32"]
 # The three matrices, and what they make of words with positive and negative features.
 @probe
 def matrices():
@@ -748,7 +748,7 @@ def apply_rotary(x, positions, base=10000.0):
     ### END SOLUTION
 
 
-# %% check="apply_rotary" points=3 card=["The pair `(x[2i], x[2i + 1])`, **neighbours**, turns by `positions[t] * base**(-2i / d_k)`", "The result has the shape of `x`", "An odd `d_k` is a `ValueError`"]
+# %% check="apply_rotary" points=3 means="Your hands turn as the formula says, each pair at its own speed." card=["The pair `(x[2i], x[2i + 1])`, **neighbours**, turns by `positions[t] * base**(-2i / d_k)`", "The result has the shape of `x`", "An odd `d_k` is a `ValueError`"]
 # Three rows of four features at the positions 1, 2 and 5: two pairs each.
 x = torch.tensor([[1.0, 0, 1, 0], [0, 1, 0, 2], [3, 4, 0, 0]])
 found = apply_rotary(x.clone(), torch.tensor([1, 2, 5]))
@@ -1086,8 +1086,8 @@ def right_words(model, n, first=0):
         return (model(texts, first).argmax(-1) == one_before(texts)).float().mean().item()
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
-# Half a minute on a quiet laptop. Trained numbers may differ a little on other machines.
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=10
+# Trained numbers may differ a little on other machines, so this output is not compared.
 kinds = {
     "waves, 4 heads of 16": ("waves", 4, 0.0),
     "rotary, 4 heads of 16": ("rotary", 4, 10_000.0),
@@ -1270,7 +1270,7 @@ class GroupedQueryAttention(nn.Module):
         ### END SOLUTION
 
 
-# %% check="GroupedQueryAttention" points=3 card=["`W_q` and `W_o` are `nn.Linear(d_model, d_model)`", "`nn.Linear(d_model, num_kv_heads * d_model // num_heads)`; all with bias", "`(output (..., n_q, d_model), weights (..., num_heads, n_q, n_k))`", "Query head `h` uses key-value head `h // (num_heads // num_kv_heads)`", "boolean, `True` = may attend", "a `ValueError` if `d_model` is not a multiple of `num_heads`, or `num_heads` not a multiple of `num_kv_heads`"]
+# %% check="GroupedQueryAttention" points=3 means="Six heads share two sets of keys and values, each group its own." card=["`W_q` and `W_o` are `nn.Linear(d_model, d_model)`", "`nn.Linear(d_model, num_kv_heads * d_model // num_heads)`; all with bias", "`(output (..., n_q, d_model), weights (..., num_heads, n_q, n_k))`", "Query head `h` uses key-value head `h // (num_heads // num_kv_heads)`", "boolean, `True` = may attend", "a `ValueError` if `d_model` is not a multiple of `num_heads`, or `num_heads` not a multiple of `num_kv_heads`"]
 @probe
 def attend(counts, parts, *given):
     layer = GroupedQueryAttention(*counts)
@@ -1674,8 +1674,8 @@ def renewed(model, num_kv_heads):
     return new
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
-# Half a minute on a quiet laptop. Trained numbers may differ a little on other machines.
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=10
+# Trained numbers may differ a little on other machines, so this output is not compared.
 shares = {name: [] for name in ("4 heads, trained", "pooled to 2", "pooled to 2, 30 steps later", "pooled to 1",
           "pooled to 1, 30 steps later", "new model with 1, 30 steps", "new model with 1, 300 steps",
           "control: 2 new ones in the trained, 30 steps", "control: 1 new one in the trained, 30 steps")}  # fmt: skip
@@ -1812,7 +1812,7 @@ class KVCache:
         ### END SOLUTION
 
 
-# %% check="KVCache" points=2 card=["everything so far, these included, oldest first, joined along the axis of the words, the last but one", "Two caches know nothing of each other"]
+# %% check="KVCache" points=2 means="Nothing is lost or mixed: what was appended comes back, oldest first." card=["everything so far, these included, oldest first, joined along the axis of the words, the last but one", "Two caches know nothing of each other"]
 # Keys of two features, values of one; then two texts with three heads.
 @probe
 def appended(pieces, others):
@@ -2257,7 +2257,7 @@ def blockwise_attention(Q, K, V, block_size):
     ### END SOLUTION
 
 
-# %% check="blockwise_attention" points=3 card=["It is lesson 3's scaled dot-product attention, exactly; no mask", "`block_size` need not divide `n_k`: the last block is then shorter. It may exceed `n_k`", "Large scores are no trouble, neither in the first block nor in a later one"]
+# %% check="blockwise_attention" points=3 means="The same numbers as attention all at once, for each size of block that was tried." card=["It is lesson 3's scaled dot-product attention, exactly; no mask", "`block_size` need not divide `n_k`: the last block is then shorter. It may exceed `n_k`", "Large scores are no trouble, neither in the first block nor in a later one"]
 # The table above, then random numbers against torch's own function.
 def compare(Q, K, V, sizes, message):
     expected = F.scaled_dot_product_attention(Q[None], K[None], V[None])[0]
@@ -2650,7 +2650,7 @@ for with_norm in (False, True):
     if with_norm:
         assert abs(largest_score(new) - before) < 0.1 and before <= math.sqrt(12) + 1e-4
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=10
 # Trained numbers may differ a little on other machines, so this output is not compared.
 fast = {(rate, with_norm): [] for rate in (0.1, 0.3) for with_norm in (False, True)}
 runs = [(*run, seed) for run in fast for seed in range(5)]
