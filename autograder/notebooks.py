@@ -39,7 +39,10 @@ ONWARD = "**Onward.** "
 TO_START = " [All lessons, and how far you are](../start.ipynb)."
 
 #: A figure as :mod:`lesson_kit.figures` shows it: as HTML alone, which keeps its alternative text.
-_FIGURE = re.compile(r'<img alt="[^"]*" src="data:image/png;base64,([0-9A-Za-z+/=]*)">')
+_FIGURE = re.compile(
+    r'(?:<style>[^<]*</style>)?<img (?:class="drawn" )?alt="[^"]*" '
+    r'src="data:image/png;base64,([0-9A-Za-z+/=]*)">'
+)
 
 
 def png_of(data: Mapping[str, Any]) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 from IPython.display import Markdown, display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.rcsetup import cycler
 from PIL import Image  # matplotlib brings it
 
 from .words import said, tr
@@ -39,8 +40,23 @@ COLOUR_MAP = "Blues"
 #: For signed values, the same way: blue below 0, white at 0, red above.
 DIVERGING = "RdBu_r"
 
+#: Lines, in this order: told apart with any colour vision, and readable as text on white.
+COLOURS = ("#1f77b4", "#e66100", "#009e73", "#b2182b", "#332288", "#cc79a7", "#111111")
+plt.rcParams["axes.prop_cycle"] = cycler(color=COLOURS)
+
 #: Maps of at most this many cells carry their numbers.
 MAX_ANNOTATED_CELLS = 150
+
+#: Inches across, at most: with its margin some 830 pixels, what a window of 1280 has for an output.
+WIDEST = 8.1
+
+#: On a dark page light and dark change places, and hues stay: white becomes the page, blue is still
+#: blue. With each figure, for a page may not hold the others; of JupyterLab, VS Code, Colab, furo.
+STYLE = (
+    '<style>:is([data-jp-theme-light="false"], .vscode-dark, [theme="dark"], [data-theme="dark"]) '
+    "img.drawn {filter: invert(0.93) hue-rotate(180deg)} @media (prefers-color-scheme: dark) "
+    '{[data-theme="auto"] img.drawn {filter: invert(0.93) hue-rotate(180deg)}}</style>'
+)
 
 
 def _escaped(text: str) -> str:
@@ -49,12 +65,13 @@ def _escaped(text: str) -> str:
 
 
 def as_image(figure: Figure, alt: str) -> str:
-    """A figure as an HTML image with its alternative text; closes it."""
+    """A figure as an HTML image with its alternative text, for light and dark pages; closes it."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=100, bbox_inches="tight")
     plt.close(figure)
     png = base64.b64encode(in_few_colours(buffer.getvalue())).decode()
-    return f'<img alt="{html.escape(alt)}" src="data:image/png;base64,{png}">'
+    source = f"data:image/png;base64,{png}"
+    return f'{STYLE}<img class="drawn" alt="{html.escape(alt)}" src="{source}">'
 
 
 def in_few_colours(png: bytes) -> bytes:
@@ -276,7 +293,7 @@ def heatmap(
     height = max(2.2, 0.62 * len(rows) + 1.0)
     if links:
         figure, (axes, beside) = plt.subplots(
-            1, 2, figsize=(2 * width + 0.6, height), layout="constrained"
+            1, 2, figsize=(min(2 * width + 0.6, WIDEST), height), layout="constrained"
         )
         draw_links(beside, weights, rows, columns)
     else:

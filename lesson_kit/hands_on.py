@@ -20,7 +20,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .cells import asked_by_a_page
-from .figures import as_image, show
+from .figures import WIDEST, as_image, show
 from .words import said, tr
 
 __all__ = ["slider", "switches"]
@@ -171,11 +171,11 @@ class _Panel:
     polar: bool = False
 
     def side_by_side(self, settings: Sequence[Any], names: Sequence[str]) -> tuple[Figure, str]:
-        """A figure with one panel a setting, and what is to be seen there."""
+        """A figure with one panel a setting, in one line, and what is to be seen there."""
         figure, panels = plt.subplots(
             1,
             len(settings),
-            figsize=(self.size[0] * len(settings), self.size[1]),
+            figsize=(min(self.size[0] * len(settings), WIDEST), self.size[1]),
             layout="constrained",
             squeeze=False,
             subplot_kw={"polar": self.polar},

@@ -4,18 +4,36 @@ from __future__ import annotations
 
 import base64
 import html
+import json
 import re
+from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 
-from autograder.notebooks import png_of
+from autograder.notebooks import joined, png_of
 from lesson_kit import figures
 
 matplotlib.use("agg")
+
+SOLVED = sorted(Path(__file__).parents[2].glob("solutions/*/*.ipynb"))
+
+#: What a notebook shows at 1280: pixels across, and characters in two lines of a caption.
+WIDEST, LONGEST = 830, 250
+
+#: What those see who lack the cones for green or for red, of linear RGB (Machado and others, 2009).
+COLOUR_BLIND = (
+    [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],
+    [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
+)
+
+#: From linear RGB to XYZ, as shares of white.
+TO_XYZ = np.array([[0.4339, 0.3762, 0.1899], [0.2126, 0.7152, 0.0722], [0.0177, 0.1094, 0.8727]])
 
 ALT = 'Weights <1 & "sharp": one row of two.'
 
@@ -29,7 +47,8 @@ def test_the_alternative_text_is_on_the_image_that_a_page_shows(
     (bundle, how), (words, _) = shown
     assert how == {"raw": True}
     found = re.fullmatch(
-        r'<img alt="([^"]*)" src="data:image/png;base64,([^"]*)">', bundle["text/html"]
+        r'<style>.*</style><img class="drawn" alt="([^"]*)" src="data:image/png;base64,([^"]*)">',
+        bundle["text/html"],
     )
     assert found is not None
     assert html.unescape(found[1]) == ALT == bundle["text/plain"]
@@ -70,3 +89,46 @@ def test_a_flow_has_its_boxes_and_an_arrow_for_each_way() -> None:
     assert len(axes.lines) == 2, "the corners of the third"
     assert axes.get_ylim()[1] > 1.0, "all of it is in sight"
     plt.close(figure)
+
+
+def lab(colour: str, sight: Any) -> np.ndarray:
+    """A colour as CIE Lab, whose distances are those that are seen."""
+    rgb = np.array(to_rgb(colour))
+    linear = np.where(rgb > 0.04045, ((rgb + 0.055) / 1.055) ** 2.4, rgb / 12.92)
+    x, y, z = np.cbrt(TO_XYZ @ np.clip(np.array(sight) @ linear, 0.0, 1.0))
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("sight", [np.eye(3), *COLOUR_BLIND], ids=["all", "no green", "no red"])
+def test_lines_are_told_apart_with_any_colour_vision(sight: Any) -> None:
+    """Those of matplotlib are 4.6 apart at the nearest; above some 10 nobody has to look twice."""
+    seen = [lab(colour, sight) for colour in figures.COLOURS]
+    assert min(np.linalg.norm(one - other) for one, other in combinations(seen, 2)) > 15
+
+
+@pytest.mark.parametrize("solved", SOLVED, ids=lambda path: path.parent.name)
+def test_a_lesson_s_figures_fit_a_page_light_or_dark(solved: Path) -> None:
+    wrong, found = [], 0
+    for number, cell in enumerate(json.loads(solved.read_text("utf-8"))["cells"]):
+        outputs = cell.get("outputs", [])
+        for output, below in zip(outputs, [*outputs[1:], {}]):
+            data = output.get("data", {})
+            if not (picture := png_of(data)):
+                continue
+            found += 1
+            width = int.from_bytes(base64.b64decode(picture)[16:20], "big")
+            caption = joined(below.get("data", {}).get("text/markdown")).partition("\n")[0]
+            if not re.match(
+                re.escape(figures.STYLE) + '<img class="drawn" alt="[^"]',
+                joined(data.get("text/html")),
+            ):
+                wrong.append(
+                    f"cell {number}: not shown by lesson_kit.figures, or without its words"
+                )
+            if width > WIDEST:
+                wrong.append(f"cell {number}: {width} pixels wide, at most {WIDEST}")
+            if not 0 < len(caption) <= LONGEST:
+                wrong.append(
+                    f"cell {number}: a caption of {len(caption)} characters, at most {LONGEST}"
+                )
+    assert not wrong and found
