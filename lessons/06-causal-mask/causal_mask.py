@@ -1149,13 +1149,14 @@ for axes, number in zip(panels, "1276"):
     mixed = np.where(np.eye(10)[:, :, None] == 1, new, old)  # text t has a new input at place t
     moved = np.array([np.abs(candidates[name](text) - candidates[name](old)).max(-1) > 1e-8 for text in mixed])
     axes.imshow(moved * (1 + np.tri(10, k=-1)), vmin=0, vmax=3, cmap="Blues")
-    axes.set(title=name.split(",")[0], xlabel="output at place", xticks=[0, 9])
+    axes.set(xlabel="output at place", xticks=[0, 9])
+    axes.set_title(name.split(",")[0], fontsize=10)
     assert (moved & np.tri(10, k=-1, dtype=bool)).any() == verdicts[name]
 panels[0].set(ylabel="new input at place", yticks=[0, 9])
 panels[2].annotate("leak: an earlier\noutput moves", (3, 4), (-0.3, 8.7), size=8, arrowprops={"arrowstyle": "->"})
 show(
     figure,
-    "What your detector goes by. Blue: this output moves with that input. Below the diagonal (dark) the "
+    "What your detector goes by. Blue: this output moves with that input. Below the diagonal (strong blue) the "
     "output is earlier than the input: a leak.",
     "Four squares of ten inputs by ten outputs. Causal attention: on and above the diagonal only. Mask "
     "after the softmax and batch norm: all cells. Convolution: three diagonals, one of them below.",
@@ -1546,7 +1547,7 @@ assert bidirectional[4, 5] > 0.4
 print("weight of the blank before 'cat' on 'c':", bidirectional[4, 5].round(2))
 show(
     figure,
-    "Figure 5. Two trained maps. Left, no mask: dark cells one place right of the diagonal, which is the "
+    "Figure 5. Two trained maps. Left, no mask: strong cells one place right of the diagonal, which is the "
     "answer. Right, causal. These two heads were picked.",
     "Two heat maps, 17 characters by 17. Left: several rows have most of their weight one place "
     "right of the diagonal, such as the blank before 'cat', on 'c'. Right: the upper right "

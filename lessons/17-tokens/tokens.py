@@ -1324,11 +1324,12 @@ sevens = Counter(manual[i : i + 7] for i in range(len(manual) - 7))
 times_seen = np.array([sevens[held_out[i : i + 7]] for i in range(len(held_out) - 7)])
 print(f"contexts of 7 characters: never seen {np.mean(times_seen == 0):.0%}, once {np.mean(times_seen == 1):.0%}")
 figure, axes = plt.subplots(figsize=(6.5, 3.6))
-axes.plot(range(1, 9), bits_held, "-o", label="held-out text")
-axes.plot(range(1, 9), bits_learnt, "--o", label="the text that was counted", mfc="white")
-axes.annotate(f"{min(bits_held):.2f}", (1 + int(np.argmin(bits_held)), min(bits_held)), (0, 8), textcoords="offset points", ha="center")  # fmt: skip
+axes.plot(range(1, 9), bits_held, "-o")
+axes.plot(range(1, 9), bits_learnt, "--o", mfc="white")
+axes.text(8, bits_held[-1] + 0.3, "held-out text", color="C0", ha="right")
+axes.text(5.8, bits_learnt[5] - 0.5, "the text that was counted", color="C1", ha="right")
+axes.annotate(f"least: {min(bits_held):.2f}", (1 + int(np.argmin(bits_held)), min(bits_held)), (0, 8), textcoords="offset points", ha="center")  # fmt: skip
 axes.set(xlabel="order", ylabel="bits a character", ylim=(0, None))
-axes.legend()
 figure.tight_layout()
 show(
     figure,
@@ -1450,10 +1451,11 @@ results = {
     "GPT, 400 steps\non characters": scored(on_characters, numbers_of(held_out, characters), characters),
     "GPT, 400 steps\non tokens": scored(on_tokens, numbers_of(held_tokens, vocabulary), vocabulary),
 }
-figure, panels = plt.subplots(1, 2, figsize=(10.0, 3.2), sharey=True)
-for axes, place, label in zip(panels, (0, 1), ("nats a token", "bits a character")):
+figure, panels = plt.subplots(1, 2, figsize=(8.1, 3.2), sharey=True)
+for axes, place, label, rank in zip(panels, (0, 1), ("nats a token", "bits a character"), ("last of the four", "third of the four")):
     bars = axes.barh(list(results), [pair[place] for pair in results.values()], color=["tab:gray"] * 2 + ["tab:blue"] * 2)
     axes.bar_label(bars, fmt="%.2f", padding=3)
+    axes.text(0.1, 3, rank, color="white", va="center")
     axes.set(xlabel=label, xlim=(0, 1.15 * max(pair[place] for pair in results.values())))
 panels[0].invert_yaxis()
 figure.tight_layout()
@@ -1529,28 +1531,32 @@ recorded_steps = [400, 1600, 6400]
 recorded_bits = {"GPT on characters": [3.00, 1.88, 1.70], "GPT on tokens": [2.30, 1.73, 2.24]}
 recorded_by_share = {"GPT on characters": [2.43, 2.02, 1.70], "GPT on tokens": [2.60, 2.15, 1.73]}  # a quarter, half, all
 recorded_learnt = {"GPT on characters": [2.88, 1.63, 1.19], "GPT on tokens": [2.13, 1.29, 0.59]}  # on the text learnt from
-figure, (left, right) = plt.subplots(1, 2, figsize=(10.0, 3.6), sharey=True)
+figure, (left, right) = plt.subplots(1, 2, figsize=(8.1, 3.6), sharey=True)
 left.set_ylim(0, 3.2)
-left.semilogx(shares, by_share, "-^", color="tab:gray", base=2, label="counting, order 5")
-left.semilogx(shares[1:], recorded_by_share["GPT on characters"], "-o", base=2, label="GPT on characters, best steps")
-left.semilogx(shares[1:], recorded_by_share["GPT on tokens"], "-s", base=2, label="GPT on tokens, best steps")
+left.semilogx(shares, by_share, "-^", color="tab:gray", base=2)
+left.text(shares[0], by_share[0] + 0.15, "counting, order 5", color="tab:gray")
+labels = {"GPT on characters": ("tab:blue", "o", (1, 1.45), "right"), "GPT on tokens": ("tab:orange", "s", (0.27, 2.6), "left")}
+for name, (colour, marker, place, side) in labels.items():
+    left.semilogx(shares[1:], recorded_by_share[name], "-", marker=marker, color=colour, base=2)
+    left.text(*place, name, color=colour, ha=side)
 left.set(xlabel="share of the text", ylabel="bits a character, held out", title="more text")
-left.legend(fontsize=8, loc="lower left")
 left.set_xticks(shares, ["1/8", "1/4", "1/2", "1"])
-for name, colour, marker in (("GPT on characters", "tab:blue", "o"), ("GPT on tokens", "tab:orange", "s")):
-    right.semilogx(recorded_steps, recorded_bits[name], "-", marker=marker, color=colour, label=name)
-    right.semilogx(recorded_steps, recorded_learnt[name], ":", marker=marker, mfc="white", color=colour, label="   on the text learnt from")
-right.axhline(by_share[-1], color="tab:gray", ls="--", label="counting, order 5, all the text")
-right.set(xlabel="steps", title="more steps")
+for name, (colour, marker, *_) in labels.items():
+    right.semilogx(recorded_steps, recorded_bits[name], "-", marker=marker, color=colour)
+    right.semilogx(recorded_steps, recorded_learnt[name], ":", marker=marker, mfc="white", color=colour)
+    right.text(7600, recorded_bits[name][-1] - 0.05, name.removeprefix("GPT "), color=colour, fontsize=9, va="center")
+    by_heart = "learnt by heart" if name == "GPT on tokens" else "its own text"
+    right.text(7600, recorded_learnt[name][-1], by_heart, color=colour, fontsize=9, va="center")
+right.axhline(by_share[-1], color="tab:gray", ls="--")
+right.text(380, by_share[-1] - 0.17, "counting", color="tab:gray", fontsize=9, va="center")
+right.set(xlabel="steps", title="more steps", xlim=(340, 32_000))
 right.set_xticks(recorded_steps, list(map(str, recorded_steps)))
 right.minorticks_off()
-right.legend(fontsize=8)
 figure.tight_layout()
 show(
     figure,
-    "Figure 5. Left: from a quarter of the text to all of it, counting gains about half a bit, the GPT on tokens "
-    "0.9. Right: with four times the steps the GPTs come near the grey line; with sixteen times, the one on "
-    "tokens knows its text by heart and is worse on the other.",
+    "Figure 5. Left: with four times the text counting gains about half a bit, the GPT on tokens 0.9. Right (dotted: the "
+    "text learnt from): after 6400 steps the GPT on tokens knows its own text by heart and is worse on the other.",
     "Two panels. Counting on 1/8, 1/4, 1/2 and all of the text: about 2.7, 2.3, 2.0, 1.8 bits. GPT at its "
     "best steps on a quarter, half and all: on characters 2.43, 2.02, 1.70; on tokens 2.60, 2.15, 1.73. GPT after 400, 1600 and 6400 steps "
     "on all of it: on characters 3.00, 1.88, 1.70; on tokens 2.30, 1.73, 2.24, while on the text learnt from it "
