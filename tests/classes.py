@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import shutil
+import tempfile
 import zipfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +28,19 @@ def quiet(text: str) -> None:
     """Say nothing."""
 
 
+@cache
+def _made() -> Path:
+    """The course and a new class of it; made once in a process."""
+    top = Path(tempfile.mkdtemp(prefix="tiny-"))
+    atexit.register(shutil.rmtree, top, ignore_errors=True)
+    new_class(tiny_course(top / "course"), top / "class", say=quiet)
+    return top
+
+
 def new(tmp_path: Path) -> ClassFolder:
-    return new_class(tiny_course(tmp_path / "course"), tmp_path / "class", say=quiet)
+    """A new class, ``tmp_path/class``, of the tiny course, ``tmp_path/course``."""
+    shutil.copytree(_made(), tmp_path, dirs_exist_ok=True)
+    return ClassFolder.open(tmp_path / "class")
 
 
 def dated(folder: ClassFolder, late: str = "per_day = 10\ngrace_minutes = 15") -> ClassFolder:

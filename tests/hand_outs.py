@@ -9,6 +9,7 @@ from nbformat import NotebookNode
 
 from autograder.build.build import generate_release, nbgrader_config, write_source
 from autograder.build.start_page import write_start_page
+from autograder.classroom.new_gradebook import begin_gradebook
 from autograder.course.lessons import Course
 from autograder.course.release import record_release
 from autograder.course.standalone import write_kit
@@ -25,7 +26,9 @@ def handed_out(root: Path, text: str = LESSON) -> Path:
     tiny_course(root)
     (root / "lessons" / "01-tiny" / "tiny.py").write_text(text)
     course = Course.load(root)
-    config = nbgrader_config(root, f"sqlite:///{root}/gradebook.db")
+    db_url = f"sqlite:///{root}/gradebook.db"
+    begin_gradebook(db_url)
+    config = nbgrader_config(root, db_url)
     config.CourseDirectory.source_directory = "build/source"
     config.CourseDirectory.release_directory = "course"
     for lesson in course.lessons:

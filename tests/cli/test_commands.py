@@ -16,6 +16,7 @@ import click
 import pytest
 
 from autograder.classroom.folder import ClassFolder
+from autograder.classroom.new_gradebook import begin_gradebook
 from autograder.cli.main import FORMER, cli, main
 from autograder.marking.grade_class import grade_class
 
@@ -178,8 +179,8 @@ def test_slips_in_class_toml(
         ("grade class --assignment 99-none", "there are 01-tiny"),
         ("grade class --mended 99-none", "there are 01-tiny"),
         ("grade class --student nobody", "'nobody' has handed nothing in"),
-        ("new-class class", "choose a new folder"),
-        ("new-class file", "choose a new folder"),
+        ("new-class class --course course", "choose a new folder"),
+        ("new-class file --course course", "choose a new folder"),
         ("new-class file/class --course course", "file/class"),
         ("new-class fresh --course empty", "run this in the course's own folder"),
         ("new-class fresh --course course --lesson 99", "there are 01-tiny"),
@@ -288,6 +289,7 @@ def test_a_gradebook_that_lost_a_submission(here: Path, capsys: pytest.CaptureFi
     gradebook = here / "class" / "gradebook.db"
     before = gradebook.read_bytes()
     gradebook.unlink()
+    begin_gradebook(f"sqlite:///{gradebook}")
     try:
         assert main(["export", "class", "--to", "csv"]) == 2
         assert "does not know ada/01-tiny" in capsys.readouterr().err

@@ -22,7 +22,7 @@ def half(x):
 
 @pytest.fixture
 def box() -> Iterator[Box]:
-    with boxes() as some, some.start({}) as one:
+    with boxes().start({}) as one:
         one.run(CELL, 60)
         yield one
 
