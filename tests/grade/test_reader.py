@@ -76,7 +76,6 @@ WHO = {
     "lesson_kit/words.py": OURS,  # forms of the course's sentences
     "diagnose/plain_run.py": OURS,
     "diagnose/idle.py": OURS,
-    "diagnose/matrix.py": OURS,
     "grade/without_outputs.py": LINEAR,  # the bytes of a file
     "grade/written.py": SHORT,
     "lesson_kit/cells.py": BOX,
