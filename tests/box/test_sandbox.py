@@ -37,11 +37,10 @@ SET_BY_LIBRARIES = {"KMP_INIT_AT_FORK", "TORCHINDUCTOR_CACHE_DIR"}
 
 
 @pytest.fixture(scope="module")
-def confined() -> Iterator[Boxes]:
+def confined() -> Boxes:
     if why := why_not_confined():
         pytest.skip(why)
-    with Boxes(BUBBLEWRAP) as made:
-        yield made
+    return boxes()
 
 
 @pytest.fixture

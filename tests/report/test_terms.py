@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import polars
 import pytest
 
 from autograder.classroom.grades_file import GradesError, stream_entries
@@ -67,6 +66,8 @@ def test_few_submissions_say_nothing(tmp_path: Path) -> None:
 
 
 def test_a_term_is_replaced_and_nobody_is_named(tmp_path: Path) -> None:
+    import polars  # only here: it takes a third of a second
+
     terms.keep(tmp_path, "2025", a_term(20, "Old words."), seed=7)
     assert terms.keep(tmp_path, "2025", a_term(0, "Old words.", many=30), seed=7) == 30
     items, mistakes = terms.trends(tmp_path)
