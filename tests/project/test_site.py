@@ -14,6 +14,8 @@ import pytest
 from autograder.marking.formulas import as_mathml
 from autograder.notebooks import is_answer, is_written
 
+from ..browser.accessible import violations
+from ..browser.window import needs_chromium, window
 from ..conftest import COURSE, ROOT
 from ..hand_outs import read
 from ..telling import BOILERPLATE, solution_regions, telling_lines
@@ -100,6 +102,16 @@ def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(site: Path) ->
         assert not re.findall(
             r"(?:url\(|@import)\s*['\"]?https?:", path.read_text(encoding="utf-8")
         ), path
+
+
+@pytest.mark.long
+@needs_chromium
+def test_it_can_be_used_without_a_mouse_and_without_seeing_it(site: Path) -> None:
+    lesson = COURSE.lesson("03")
+    with window() as browser:
+        for name in (f"course/{lesson.folder}/{lesson.notebook_name}", "index", "docs/student"):
+            found = violations(browser.open((site / f"{name}.html").as_uri()))
+            assert not found, "\n".join(["", name, *found])
 
 
 def test_no_line_of_a_solution_is_in_the_site(site: Path) -> None:
