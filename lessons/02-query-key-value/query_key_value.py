@@ -1346,7 +1346,7 @@ def examine(model):
 # %% tags=["demonstration", "guess"]
 guess_tied = "every"  # write "every", "small" or "none"
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=5
 # Trained numbers: they differ a little from machine to machine.
 widths, seeds = (2, 3, 4, 6), (0, 1, 2)
 names = ("separate, 200 steps", "tied, 200 steps", "tied, 600 steps")

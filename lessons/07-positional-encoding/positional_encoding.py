@@ -1260,7 +1260,7 @@ assert learned_score > 0.97, differs
 # the second?
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=5
 # Trained numbers: they differ a little from machine to machine.
 def quiet_positions():
     """Learned positions that start small; words start with standard deviation 1."""
@@ -1407,7 +1407,7 @@ check_answer("answer_longer", answer_longer)
 # - **rotary**: queries and keys are turned, as in section 7.
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=5
 # Trained numbers: they differ a little from machine to machine.
 def one_before(texts):
     """What to write: the word to the left; at position 0 the word itself."""
@@ -1552,7 +1552,7 @@ show(
 # %% tags=["demonstration", "guess"]
 guess_depth = (0.1, 0.3)  # write the share of right words of (one layer, two layers)
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=5
 # Trained numbers: they differ a little from machine to machine.
 look_back = torch.tensor(causal_mask(8))  # (8, 8): True = may attend
 

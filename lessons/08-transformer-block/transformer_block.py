@@ -1231,7 +1231,7 @@ show(
 # %% tags=["demonstration", "guess"]
 guess_harm = ("right", "random")  # write (most harm, least harm)
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=5
 def hiding(model):
     """Share of right digits when the second block may not look at certain digits."""
     texts = torch.randint(10, (2000, 10), generator=torch.Generator().manual_seed(9999))
@@ -1360,7 +1360,7 @@ def sorts_without(part):
 
 two_blocks = {part: sorts_without(part) for part in ("nothing", "attention", "positions")}
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=5
 parts = ("residuals", "norms", "feed-forward", "second block")
 two_blocks |= {part: sorts_without(part) for part in parts}
 for part, (digits, whole) in two_blocks.items():
@@ -1518,11 +1518,11 @@ def train_deep(name, seed=0):
     return train(model, in_order, name, 80, batch=32, seed=seed, **how)[1]
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=5
 names = ("post-norm, rate 0.003", "post-norm, rate 0.01", "post-norm, rate 0.01, warm-up")
 deep = {name: train_deep(name) for name in names}
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=5
 names = ("pre-norm, rate 0.01", "no norms, rate 0.01", "no residuals, rate 0.003",
          "no residuals, rate 0.01")  # fmt: skip
 deep |= {name: train_deep(name) for name in names}

@@ -858,7 +858,7 @@ def train(label, seed, steps=600, batch=64, lr=3e-3, penalty=None, encoder=None,
     return model
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=10
 # Trained numbers: they may differ in the last digits on another machine.
 torch.manual_seed(0)
 untrained = Translator()  # kept for comparison: the same model before training
@@ -1650,7 +1650,7 @@ assert scores["before training"][0] < chance + 0.05 and 0.4 < diagonal < 0.5
 # what happens to the translations when you take one of them away, by zero and by its mean, with your
 # `leave_one_head_out` of lesson 5?
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=10
 # Trained numbers: they may differ in the last digits on another machine.
 two_heads = train("two heads", seed=0, heads=2)
 some = test_pairs[:60]
@@ -1847,7 +1847,7 @@ def judge_french(model):
 # **Predict, then run.** Both see the same sentences, and neither has seen a black cat. Do both
 # translate it? And do their maps agree, row by row?
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=5
 # Trained numbers: they may differ in the last digits on another machine.
 first_and_last = {
     "lesson 1: GRUs": train_french(FirstTranslator, lr=1e-2),
@@ -2235,7 +2235,7 @@ slider(
 # decoder do now (experiment 3)?
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=5
 # Trained numbers: they may differ in the last digits on another machine.
 class NoMixing(nn.Module):
     """Instead of the encoder block: the words as they are."""
@@ -2294,7 +2294,7 @@ def weight_on_gold(weights, chosen):  # weights (batch, heads, n, m)
     return (weights.mean(dim=1) * on_gold[chosen]).sum(dim=-1).mean()
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=10
 # Trained numbers: they may differ in the last digits on another machine.
 liar = train("gold weights punished", seed=0, penalty=weight_on_gold)
 scores["liar"] = alignment_scores(liar, test_pairs)

@@ -1263,7 +1263,7 @@ def trained_model(seed, attention=True, steps=300):
     return model, losses, {**copies, steps: model}
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=20
 # Trained numbers: they may differ in the last digits on another machine.
 models, curves, on_the_way = zip(*(trained_model(seed) for seed in range(5)))
 fresh = [fresh_loss(model) for model in models]
@@ -1883,7 +1883,7 @@ loops = [
 # `max_norm` of 0.1, so that the right loop clips at nearly every step. Which curves can you tell from
 # the first one?
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=5
 # Trained: the lines of progress come and go.
 loop_losses, loop_models = {}, {}
 sizes_before = []  # of the gradients of the right loop, before they are clipped

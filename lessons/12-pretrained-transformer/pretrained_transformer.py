@@ -1698,7 +1698,7 @@ show(
 # `[CLS]`, and only the **value** that is fetched there becomes 0.
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=5
 def with_hidden(columns):
     """Sentence vectors when nobody may look at these key positions."""
     x = all_hidden[0]
@@ -2057,7 +2057,7 @@ attention_view(
 # lost at worst? And when all heads that this lesson named go at once?
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=10
 def ablated(heads):
     """Sentence vectors with these heads, (layer, head) pairs, replaced by their mean."""
     d_head = d_model // num_heads

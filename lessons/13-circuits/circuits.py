@@ -646,7 +646,7 @@ def share_right(logits, ids):
     return (said == ids[:, PERIOD + 1 :]).float().mean().item()
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=20
 # Trained numbers: they may differ in the last digits on another machine.
 models = [train(seed) for seed in SEEDS]
 tests = repeated(120, PERIOD, seed=7)  # 120 new texts: 16 different words, twice
@@ -1858,7 +1858,7 @@ def train_sorter(seed, steps=160, warm_up=40):
     return model
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=10
 # Trained numbers: they differ a little from machine to machine.
 sorters = [train_sorter(seed) for seed in SEEDS]
 texts = torch.randint(10, (2000, 10), generator=torch.Generator().manual_seed(99))
@@ -1974,7 +1974,7 @@ def probed(vectors, low, digit=3):
     return ((x[half:] @ fitted) * sign[half:] > 0).double().mean().item()
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=5
 # Trained numbers: they differ a little from machine to machine.
 rows = {
     "before the block": [probed(lambda t, one=one: one.positions(one.symbols(t)), 0) for one in sorters],
@@ -2079,7 +2079,7 @@ reply("guess_same", guess_same, same, why)
 # "uniform" says that this model needs its weights. But perhaps a model *trained* with uniform weights
 # would do as well? Then the learned weights would explain nothing. That is their test; we run it.
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=5
 # Trained numbers: they may differ in the last digits on another machine.
 def with_uniform(model, ids):
     return step_by_step(model, ids, in_second_layer(uniform))[0]

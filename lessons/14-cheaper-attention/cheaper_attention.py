@@ -1802,7 +1802,7 @@ def right_values(model):
         return (model(texts)[:, -PAIRS:].argmax(-1) == right).float().mean().item()
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=20
 # Trained numbers may differ a little on other machines, so this output is not compared.
 stacks = ("full, full", "window, full", "window, linear", "full, window")
 recalled_by = {name: [] for name in stacks}
@@ -2402,7 +2402,7 @@ reply("guess_kept_recomputed", guess_kept_recomputed, again[1] / again[0], why, 
 guess_start = 0.3  # write the share of <start> in the first round, between 0 and 1
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=5
 # Trained numbers may differ a little on other machines, so this output is not compared.
 LETTERS, START, LENGTH = 32, 32, 24
 
@@ -2567,7 +2567,7 @@ else:
 # %% tags=["demonstration", "guess"]
 guess_kept = 0.95  # write the cosine with [CLS] kept
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=5
 # What is printed depends on whether the package is installed, so it is not the same everywhere.
 if published:
 

@@ -619,7 +619,7 @@ assert_close(evaluated.detach(), logits, message, against="in training mode")
 # %% tags=["demonstration", "guess"]
 guess_right = 0.8  # write a share between 0 and 1
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=10
 # Trained numbers: they differ a little from machine to machine.
 order = np.random.default_rng(0).permutation(len(pictures))
 train_set, held_out = order[:1297], order[1297:]
@@ -699,7 +699,7 @@ assert by_nearest > max(0.98, np.mean(held_out_right)) and in_file_order < by_ne
 guess_shuffled = 0.3  # write a share between 0 and 1
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=10
 # Trained numbers: they differ a little from machine to machine.
 class BagOfPatches(VisionTransformer):
     """The same without positions."""
@@ -1380,7 +1380,7 @@ show(
 guess_looks = "both"  # "where", "dim", "both" or "none"
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=5
 # Trained numbers: they differ a little from machine to machine.
 class Reader(nn.Module):
     """A word asks the patches of two pictures."""
@@ -1550,7 +1550,7 @@ class FriendsModel(nn.Module):
         return self.output(x.mean(dim=-2))  # line d: the mean over the patches
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=5
 # Trained numbers: they differ a little from machine to machine.
 friends = []
 for seed in seeds:
