@@ -26,9 +26,9 @@ from lesson_kit.repair import OTHER_SEED, nearest_repair
 from lesson_kit.setting import in_haste
 from lesson_kit.tensors import one_thread
 
-#: Seconds that the search for a repair may take, as when grading, and one try of it.
+#: Seconds that the search for a repair may take, as when grading, and one test of a try.
 REPAIR_SECONDS = 2.0
-TRY_SECONDS = 0.5
+TEST_SECONDS = 0.5
 
 HEAD = f"{'exercise':40} {'wrong':>6} {'searched':>8} {'mended':>6} {'seconds':>8}"
 
@@ -101,17 +101,21 @@ def is_mended(run: PlainRun, wrong: Implementation, seed: int) -> bool:
     def passes(tree: ast.Module) -> bool:
         changed = {wrong.exercise: ast.unparse(tree)}
         try:
-            with time_limit(TRY_SECONDS), in_haste():
-                return all(
-                    run.errors(changed, inputs, [test], as_graded=True)[test] is None
-                    for inputs in (seed, OTHER_SEED)
-                    for test in tests
-                )
+            return all(
+                _passes(run, changed, test, inputs)
+                for inputs in (seed, OTHER_SEED)
+                for test in tests
+            )
         except OutOfTime:
             return False
 
     # Of the processor: a busy machine must not make a difference.
     return bool(nearest_repair(wrong.source, passes, REPAIR_SECONDS, clock=time.process_time))
+
+
+def _passes(run: PlainRun, changed: dict[str, str], test: str, inputs: int) -> bool:
+    with time_limit(TEST_SECONDS), in_haste():
+        return run.errors(changed, inputs, [test], as_graded=True)[test] is None
 
 
 class OutOfTime(BaseException):
