@@ -36,8 +36,7 @@ def lesson_template(lesson: Lesson) -> Catalog:
 
     template = Catalog()
     for message in messages_of(lesson):
-        flags = ["python-brace-format"] if message.has_fields else []
-        template.add(message.text, auto_comments=[message.where], flags=flags)
+        template.add(message.text)
     return template
 
 
@@ -50,15 +49,14 @@ def engine_template() -> Catalog:
     for package in (lesson_kit, autograder):
         root = Path(str(package.__file__)).parent
         for path in sorted(root.rglob("*.py")):
-            where = [(f"{root.name}/{path.relative_to(root).as_posix()}", 0)]
             for text in _marked(path.read_text(encoding="utf-8")):
-                template.add(text, locations=where)
+                template.add(text)
     for path in sorted(Path(autograder.__file__).parent.glob("templates/**/*.j2")):
         marked = extract("jinja2.ext:babel_extract", io.BytesIO(path.read_bytes()), {"_": None})
         for _, said, _, _ in marked:
-            template.add(said, locations=[(f"templates/{path.name}", 0)])
-    for name, sentence in engine_forms():
-        template.add(sentence, locations=[(name, 0)])
+            template.add(said)
+    for sentence in engine_forms():
+        template.add(sentence)
     return template
 
 
@@ -81,8 +79,10 @@ def fill_in(path: Path, template: Catalog) -> None:
     catalogue = read_catalogue(path)
     catalogue.update(template, update_creation_date=False)
     catalogue.fuzzy, catalogue.header_comment = False, f"# What autograder says in {path.stem}."
+    for message in catalogue:  # what fields a message has, `unfit` sees by itself
+        message.flags &= {"fuzzy"}
     file = io.BytesIO()
-    write_po(file, catalogue, width=100, include_lineno=False, ignore_obsolete=True)
+    write_po(file, catalogue, width=100, no_location=True, ignore_obsolete=True)
     write_whole(path, file.getvalue().decode())
 
 

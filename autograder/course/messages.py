@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 from autograder.course.cell_headers import MEANS
 from autograder.course.implementations import choices, misconceptions
 from autograder.course.lessons import Lesson
-from autograder.notebooks import HIDDEN, grade_id, is_answer, is_test, nbgrader_metadata
+from autograder.notebooks import HIDDEN, is_answer, is_test, nbgrader_metadata
 
 __all__ = [
     "PAGE",
@@ -39,8 +39,8 @@ _SHOW = frozenset({"heatmap", "reply", "puzzle", "show", "slider", "switches"})
 
 _SOLUTION = re.compile(r"^[^\n]*### BEGIN SOLUTION.*?### END SOLUTION[^\n]*$", re.S | re.M)
 _NO_WORDS = re.compile(r"\$\$.*?\$\$|\$[^$]*\$|`[^`]*`|<[^>]*>|https?://\S+", re.S)
-#: No words: patterns, and annotations in quotes.
-_CODE_ALONE = re.compile(r"\\|\w\[\w+, ")
+#: No words: patterns, annotations in quotes, and nbgrader's marks.
+_CODE_ALONE = re.compile(r"\\|\w\[\w+, |^### ")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
 
@@ -50,13 +50,11 @@ class Message:
 
     Attributes:
         text: in English; what an f-string fills in stands there as ``{name}``.
-        where: it stands, in words for a translator.
         needed: one of the four above.
         has_fields: whether its braces are those of an f-string.
     """
 
     text: str
-    where: str
     needed: str
     has_fields: bool = False
 
@@ -64,14 +62,14 @@ class Message:
 def messages_of(lesson: Lesson) -> list[Message]:
     """All that is to be translated of a lesson, in the order of its page, nothing twice for the
     same need."""
-    messages = [Message(lesson.title, "title", PAGE), Message(lesson.about, "about", PAGE)]
+    messages = [Message(lesson.title, PAGE), Message(lesson.about, PAGE)]
     for cell in lesson.notebook.cells[1:]:  # the first is made of the two above
         messages += _of_cell(cell)
     for choice in choices(lesson):
-        messages.append(Message(choice.reason, f"{choice.exercise} = {choice.value!r}", SEALED))
+        messages.append(Message(choice.reason, SEALED))
     for mistake in misconceptions(lesson):
         if not mistake.exercise.startswith("answer_"):
-            messages.append(Message(mistake.sentence, f"{mistake.exercise}, known mistake", SEALED))
+            messages.append(Message(mistake.sentence, SEALED))
     latest = {(message.text, message.needed): message for message in reversed(messages)}
     return list(latest.values())[::-1]
 
@@ -82,24 +80,23 @@ def paragraphs(text: str) -> list[str]:
 
 
 def _of_cell(cell: NotebookNode) -> Iterator[Message]:
-    where = grade_id(cell) or cell.cell_type
     if cell.cell_type == "markdown":
         if not nbgrader_metadata(cell).get("solution"):  # the model answer is for who marks
             for part in paragraphs(cell.source)[::2]:
                 if _WORD.search(_NO_WORDS.sub(" ", part)):
-                    yield Message(part, "text", PAGE)
+                    yield Message(part, PAGE)
     elif is_test(cell):
         later = bool(HIDDEN.search(cell.source))
         if MEANS in cell.metadata:
-            yield Message(cell.metadata[MEANS], where, PAGE)
+            yield Message(cell.metadata[MEANS], PAGE)
         if later:
-            yield Message(looked_at(cell.source), where, PAGE)
-            yield Message(looked_at(cell.source), where, WHEN_GRADED)
+            yield Message(looked_at(cell.source), PAGE)
+            yield Message(looked_at(cell.source), WHEN_GRADED)
         for text, has_fields in _strings(ast.parse(cell.source)):
-            yield Message(text, where, WHEN_GRADED if later else SHOWN, has_fields)
+            yield Message(text, WHEN_GRADED if later else SHOWN, has_fields)
     elif not is_answer(cell):
         for text, has_fields in _shown(ast.parse(cell.source)):
-            yield Message(text, "demonstration", SHOWN, has_fields)
+            yield Message(text, SHOWN, has_fields)
 
 
 def looked_at(source: str) -> str:

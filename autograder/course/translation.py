@@ -98,21 +98,21 @@ def engine_catalogue(language: str) -> Path:
 
 
 @cache
-def engine_forms() -> tuple[tuple[str, str], ...]:
-    """The sentences that are not marked, each behind the name of its module."""
+def engine_forms() -> tuple[str, ...]:
+    """The sentences that are not marked."""
     from lesson_kit.exceptions import RULES  # brings NumPy
 
     root = Path(autograder.__file__).parent.parent
     kit = Path(str(lesson_kit.__file__)).parent.parent
     whole = [
-        (name, text)
+        text
         for name in _SHOWN_WHOLE
         for text, _ in words_in_code(
             ((kit if name.startswith("lesson_kit") else root) / name).read_text(encoding="utf-8")
         )
     ]
     meanings = (re.sub(r"\\(\d)", r"{_\1}", sentence) for _, _, sentence in RULES)
-    return (*whole, *(("lesson_kit/exceptions.py", text) for text in meanings))
+    return (*whole, *meanings)
 
 
 def lesson_catalogue(lesson: Lesson) -> Path:
@@ -192,7 +192,7 @@ def words_of(lesson: Lesson, *, graded: bool = False) -> str:
         said for said in messages_of(lesson) if said.needed in needed and said.text in known
     ]
     forms = [said.text for said in messages if said.has_fields]
-    forms += [text for text in (*_OTHERS, *(text for _, text in engine_forms())) if "{" in text]
+    forms += [text for text in (*_OTHERS, *engine_forms()) if "{" in text]
     of_lesson = {said.text: known[said.text] for said in messages}
     return packed(_compiled(engine_catalogue(lesson.language), of_lesson), forms)
 
