@@ -20,6 +20,7 @@ from IPython.display import Markdown, display
 
 from .cells import asked_by_a_page
 from .figures import heatmap, text_table
+from .words import N_, tr
 
 __all__ = ["attention_view", "page_of"]
 
@@ -39,7 +40,8 @@ _STYLE = """
 #: Draws all of it from the data in the element, and again at each choice.
 _SCRIPT = """
 (root => {
-  const {words, keys, shape: [L, H, n, m], first} = JSON.parse(root.dataset.says);
+  const {words, keys, shape: [L, H, n, m], first, texts} = JSON.parse(root.dataset.says);
+  const told = (text, fields) => texts[text].replace(/{(\\w+)}/g, (_, name) => fields[name]);
   const w = Uint8Array.from(atob(root.dataset.weights), c => c.charCodeAt(0));
   let [l, h] = first, word = n - 1;
   const at = (l, h, i, j) => w[((l * H + h) * n + i) * m + j] / 255;
@@ -68,18 +70,17 @@ _SCRIPT = """
     button.onclick = () => show(a, b, word);
     heads.push(button);
   }
-  make('span', from, 'from:');
+  make('span', from, texts.from);
   const queries = words.map((text, i) => {
     const button = make('button', from, text);
     button.onmouseenter = button.onfocus = button.onclick = () => show(l, h, i);
     return button;
   });
-  make('span', to, 'to:');
+  make('span', to, texts.to);
   const looked = keys.map(text => make('span', to, text));
   const show = (a, b, i) => {
     [l, h, word] = [a, b, i];
-    name.textContent = `L${l}H${h}: layer ${l}, head ${h}, both counted from 0. ` +
-      'Point at a word, or choose a map; with the arrow keys the next layer or head.';
+    name.textContent = told('how', {layer: l, head: h});
     heads.forEach((button, k) => button.setAttribute('aria-pressed', k === l * H + h));
     queries.forEach((button, k) => button.setAttribute('aria-pressed', k === i));
     const row = keys.map((text, j) => [at(l, h, i, j), text]);
@@ -88,9 +89,9 @@ _SCRIPT = """
       looked[j].style.color = x > 0.85 ? '#fff' : '';
     });
     const most = row.filter(([x]) => x >= 0.1).sort((a, b) => b[0] - a[0]).slice(0, 4);
-    const texts = most.map(([x, text]) => `\\u201c${text}\\u201d ${x.toFixed(2)}`);
-    said.textContent = `In L${l}H${h}, \\u201c${words[i]}\\u201d looks at ` +
-      (texts.join(', ') || 'no word with a tenth or more') + '.';
+    const list = most.map(([x, text]) => `${told('quoted', {word: text})} ${x.toFixed(2)}`);
+    const fields = {layer: l, head: h, word: told('quoted', {word: words[i]})};
+    said.textContent = told('looks', {...fields, list: list.join(', ') || texts.nothing});
   };
   root.onkeydown = event => {
     const step = {ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0]};
@@ -103,6 +104,18 @@ _SCRIPT = """
   show(l, h, word);
 })(document.getElementById('ID'));
 """
+
+_TEXTS = {
+    "from": N_("from:"),
+    "to": N_("to:"),
+    "how": N_(
+        "L{layer}H{head}: layer {layer}, head {head}, both counted from 0. Point at a word, or "
+        "choose a map; with the arrow keys the next layer or head."
+    ),
+    "looks": N_("In L{layer}H{head}, {word} looks at {list}."),
+    "quoted": N_("“{word}”"),
+    "nothing": N_("no word with a tenth or more"),
+}
 
 _numbers = count()
 
@@ -145,8 +158,8 @@ def attention_view(
         return
     display({"text/html": page_of(words, array, keys, first), "text/plain": alt}, raw=True)
     table = text_table(head, words, keys)
-    words_of = f"<details><summary>{title} in words and numbers</summary>"
-    folded = f"{words_of}\n\n{alt}\n\n{table}\n\n</details>"
+    summary = tr("{title} in words and numbers", title=title)
+    folded = f"<details><summary>{summary}</summary>\n\n{alt}\n\n{table}\n\n</details>"
     display(Markdown(f"*{html.escape(caption, quote=False)}*\n\n{folded}"))
 
 
@@ -154,13 +167,20 @@ def page_of(
     words: Sequence[str], weights: np.ndarray, keys: Sequence[str], first: tuple[int, int]
 ) -> str:
     """The view as HTML that needs nothing else; arguments as in :func:`attention_view`."""
-    says = {"words": [*words], "keys": [*keys], "shape": weights.shape, "first": first}
+    says = {
+        "words": [*words],
+        "keys": [*keys],
+        "shape": weights.shape,
+        "first": first,
+        "texts": {name: tr(text) for name, text in _TEXTS.items()},
+    }
+    label = tr("Attention of all heads; arrow keys choose layer and head")
     numbers = np.rint(255 * np.clip(weights, 0, 1)).astype(np.uint8)
     name = f"attention-view-{next(_numbers)}"
     return (
         f"<style>{_STYLE}</style>"
         f'<div class="av" id="{name}" tabindex="0" role="group" data-lm-suppress-shortcuts="true" '
-        f'aria-label="Attention of all heads; arrow keys choose layer and head" '
+        f'aria-label="{html.escape(label)}" '
         f'data-says="{html.escape(json.dumps(says))}" '
         f'data-weights="{base64.b64encode(numbers.tobytes()).decode()}"></div>'
         f"<script>{_SCRIPT.replace('ID', name)}</script>"

@@ -14,6 +14,7 @@ from typing import Any
 from IPython.display import display
 
 from .cells import asked_by_a_page
+from .words import N_, tr
 
 __all__ = ["chat_window"]
 
@@ -24,7 +25,7 @@ Message = dict[str, str]
 #: again and again, and stops where that returns False.
 Answer = Callable[[list[Message], Callable[[str], bool]], object]
 
-_NAMES = {"user": "You", "assistant": "The model"}
+_NAMES = {"user": N_("You"), "assistant": N_("The model")}
 
 
 def chat_window(answer: Answer) -> None:
@@ -38,10 +39,13 @@ def chat_window(answer: Answer) -> None:
     try:
         import ipywidgets
     except ImportError:
-        print("To talk here, install ipywidgets and run this cell again.")
+        print(tr("To talk here, install ipywidgets and run this cell again."))
         return
     if not asked_by_a_page():
-        print("Run this cell in JupyterLab: a window opens here, and you can talk with the model.")
+        opens = N_(
+            "Run this cell in JupyterLab: a window opens here, and you can talk with the model."
+        )
+        print(tr(opens))
         return
     display(_Window(answer, ipywidgets).all)
 
@@ -54,11 +58,11 @@ class _Window:
         self.messages: list[Message] = []
         self.wanted = False  # whether more of an answer is
         self.said = widgets.HTML()
-        self.line = widgets.Text(placeholder="Say something, and press Enter")
+        self.line = widgets.Text(placeholder=tr("Say something, and press Enter"))
         self.line.layout.width = "60%"
-        self.send = widgets.Button(description="Send", button_style="primary")
-        self.stop = widgets.Button(description="Stop", disabled=True)
-        self.anew = widgets.Button(description="Begin anew")
+        self.send = widgets.Button(description=tr("Send"), button_style="primary")
+        self.stop = widgets.Button(description=tr("Stop"), disabled=True)
+        self.anew = widgets.Button(description=tr("Begin anew"))
         self.line.on_msg(lambda _widget, content, _buffers: self._asked(content.get("event")))
         self.send.on_click(lambda _: self._asked("submit"))
         self.stop.on_click(lambda _: self._end())
@@ -89,7 +93,8 @@ class _Window:
             say("")
             self.answer(asked, say)
         except Exception as error:  # the window stays, and says what went wrong
-            say(f"{new['content']} [stopped: {type(error).__name__}: {error}]".strip())
+            stopped = tr("stopped: {error}", error=f"{type(error).__name__}: {error}")
+            say(f"{new['content']} [{stopped}]".strip())
         finally:
             if messages is self.messages:
                 self._busy(False)
@@ -108,7 +113,7 @@ class _Window:
 
     def _show(self) -> None:
         lines = (
-            f"<p style='white-space: pre-wrap'><b>{_NAMES[message['role']]}:</b> "
+            f"<p style='white-space: pre-wrap'><b>{tr(_NAMES[message['role']])}:</b> "
             f"{html.escape(message['content'] or '...')}</p>"
             for message in self.messages
         )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import replace
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pytest
 from nbclient import NotebookClient
 from nbformat import NotebookNode
@@ -19,13 +21,16 @@ from autograder.cli.main import main
 from autograder.course.bundle import Bundle
 from autograder.course.implementations import misconceptions
 from autograder.course.languages import languages
-from autograder.course.translation import course_in, engine_catalogue, sealed_words
+from autograder.course.translation import course_in, engine_catalogue, sealed_words, words_of
 from autograder.errors import WrongUse
 from autograder.marking.feedback import feedback_page
 from autograder.notebooks import SETUP, grade_id, tags
+from lesson_kit.attention_view import page_of
+from lesson_kit.chat_window import chat_window
 from lesson_kit.words import packed, said, speaking, tr_n
 
 from ..conftest import COURSE, shown
+from ..pages_in_german import left_in_english
 from ..submissions import graded, notebook_with
 from ..tiny import tiny_course
 
@@ -116,6 +121,17 @@ def test_a_known_mistake_has_its_sentence_on_the_page(bundle: Bundle) -> None:
     assert f"<strong>Das sieht nach einem bekannten Fehler aus:</strong> {sentence}" in page
     assert "Verborgene Prüfungen von similarity_scores: andere Größen; Batch-Achsen" in page
     assert "Besteht mit der Lösung des Kurses für similarity_scores; mit deiner nicht." in page
+
+
+def test_the_windows_are_german(capsys: pytest.CaptureFixture[str]) -> None:
+    words, weights = ["die", "Katze"], np.full((1, 1, 2, 2), 0.5)
+    english = page_of(words, weights, words, (0, 0))
+    with speaking(words_of(GERMAN)):
+        german = page_of(words, weights, words, (0, 0))
+        chat_window(lambda messages, say: None)
+    assert left_in_english(english, german) == set()
+    assert "In L{layer}H{head} schaut {word} auf {list}." in html.unescape(german)
+    assert capsys.readouterr().out.startswith("Führe diese Zelle in JupyterLab aus")
 
 
 @pytest.mark.slow
