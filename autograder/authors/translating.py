@@ -19,10 +19,23 @@ from autograder.files import write_whole
 if TYPE_CHECKING:
     from babel.messages import Catalog
 
-__all__ = ["engine_template", "fill_in", "lesson_template", "not_translated", "remarks", "unfit"]
+__all__ = [
+    "engine_templates",
+    "fill_in",
+    "lesson_template",
+    "not_translated",
+    "remarks",
+    "unfit",
+]
 
-#: How sentences are marked in code, and in how many forms.
+#: How sentences are marked in code, and in how many forms; and how in templates, as Babel says it.
 _MARKS = {"tr": 1, "N_": 1, "tr_n": 2, "N_n": 2}
+_IN_TEMPLATES = {"_": None, "n_": (1, 2)}
+#: Where what is marked is read by instructors, from the package's folder.
+_INSTRUCTORS = (
+    *("report/", "marking/mark_server.py", "marking/by_question.py"),
+    *("templates/mark.html.j2", "templates/report.html.j2"),
+)
 
 _FIELDS = re.compile(r"\{(\w*)\}")
 _CODE = re.compile(r"`[^`]*`|\$[^$]+\$")
@@ -32,32 +45,40 @@ _SHOWN = 60
 
 def lesson_template(lesson: Lesson) -> Catalog:
     """All messages of a lesson, without translations."""
+    return _template(message.text for message in messages_of(lesson))
+
+
+def _template(texts: Iterable[str | tuple[str, ...]]) -> Catalog:
     from babel.messages import Catalog
 
     template = Catalog()
-    for message in messages_of(lesson):
-        template.add(message.text)
+    for text in texts:
+        template.add(text)
     return template
 
 
-def engine_template() -> Catalog:
-    """All messages of the kit and of the engine, without translations."""
-    from babel.messages import Catalog
-    from babel.messages.extract import extract
-
-    template = Catalog()
+def engine_templates() -> tuple[Catalog, Catalog]:
+    """All messages of the kit and of the engine, without translations: those of students' pages,
+    and the others of instructors'."""
+    marked: dict[bool, list[str | tuple[str, ...]]] = {False: [], True: []}
     for package in (lesson_kit, autograder):
         root = Path(str(package.__file__)).parent
         for path in sorted(root.rglob("*.py")):
-            for text in _marked(path.read_text(encoding="utf-8")):
-                template.add(text)
-    for path in sorted(Path(autograder.__file__).parent.glob("templates/**/*.j2")):
-        marked = extract("jinja2.ext:babel_extract", io.BytesIO(path.read_bytes()), {"_": None})
-        for _, said, _, _ in marked:
-            template.add(said)
-    for sentence in engine_forms():
-        template.add(sentence)
-    return template
+            its = marked[path.relative_to(root).as_posix().startswith(_INSTRUCTORS)]
+            its.extend(_marked(path.read_text(encoding="utf-8")))
+    root = Path(autograder.__file__).parent
+    for path in sorted(root.glob("templates/**/*.j2")):
+        its = marked[path.relative_to(root).as_posix().startswith(_INSTRUCTORS)]
+        its.extend(_marked_in_template(path))
+    students = [*marked[False], *engine_forms()]
+    return _template(students), _template(text for text in marked[True] if text not in students)
+
+
+def _marked_in_template(path: Path) -> list[str | tuple[str, ...]]:
+    from babel.messages.extract import extract
+
+    file = io.BytesIO(path.read_bytes())
+    return [said for _, said, *_ in extract("jinja2.ext:babel_extract", file, _IN_TEMPLATES)]
 
 
 def _marked(source: str) -> Iterator[str | tuple[str, str]]:

@@ -24,12 +24,12 @@ def translate(*, lesson: str | None, engine: bool, language: str, course: Path |
     from babel import Locale, UnknownLocaleError
 
     from autograder.authors.translating import (
-        engine_template,
+        engine_templates,
         fill_in,
         lesson_template,
         not_translated,
     )
-    from autograder.course.translation import engine_catalogue
+    from autograder.course.translation import engine_catalogues
 
     if bool(lesson) == engine:
         raise WrongUse("say what to translate: the name of a lesson, or --engine")
@@ -39,10 +39,13 @@ def translate(*, lesson: str | None, engine: bool, language: str, course: Path |
         raise WrongUse(f"{language!r} is no language; say it as in de or pt_BR") from None
     if lesson:
         its_lesson = course_at(course).lesson(lesson)
-        path, template = its_lesson.path / f"{language}.po", lesson_template(its_lesson)
+        brought = [(its_lesson.path / f"{language}.po", lesson_template(its_lesson))]
     else:
-        path, template = engine_catalogue(language), engine_template()
-    fill_in(path, template)
-    left = not_translated(path, template)
-    print(f"{path}: {len(left)} of {len(template)} messages to translate")
-    return 1 if left else 0
+        brought = [*zip(engine_catalogues(language), engine_templates())]
+    some_left = False
+    for path, template in brought:
+        fill_in(path, template)
+        left = not_translated(path, template)
+        some_left |= bool(left)
+        print(f"{path}: {len(left)} of {len(template)} messages to translate")
+    return 1 if some_left else 0

@@ -1,8 +1,9 @@
 """A lesson in another language: the catalogues that translators write, read and joined.
 
-The engine's words are in ``autograder/languages/de.po``, a lesson's in ``de.po`` beside its
-sources; a lesson without one keeps its English prose, in boxes of that language. Whatever a
-catalogue lacks, or has as fuzzy, stays English.
+The engine's words are in ``autograder/languages/de.po``, and in ``instructors/`` there those that
+students never read; a lesson's in ``de.po`` beside its sources.
+A lesson without one keeps its English prose, in boxes of that language. Whatever a catalogue lacks,
+or has as fuzzy, stays English.
 """
 
 from __future__ import annotations
@@ -36,8 +37,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "course_in",
-    "engine_catalogue",
+    "engine_catalogues",
     "engine_forms",
+    "engine_words",
     "lesson_catalogue",
     "page_in",
     "read_catalogue",
@@ -92,9 +94,10 @@ def course_in(course: Course, language: str) -> tuple[Course, list[str]]:
     return replace(course, lessons=lessons), english
 
 
-def engine_catalogue(language: str) -> Path:
-    """The file of the engine's words in a language."""
-    return ENGINE / f"{language}.po"
+def engine_catalogues(language: str) -> tuple[Path, Path]:
+    """The files of the engine's words in a language: what students read, which travels with each
+    notebook, and what instructors alone do."""
+    return ENGINE / f"{language}.po", ENGINE / "instructors" / f"{language}.po"
 
 
 @cache
@@ -177,6 +180,18 @@ def sealed_words(lesson: Lesson, text: str) -> str:
     return _of_lesson(lesson).get(text, text)
 
 
+def engine_words(language: str) -> str:
+    """What an instructor's page says, for :func:`lesson_kit.words.speaking`; "" in English."""
+    if language == ENGLISH:
+        return ""
+    catalogue, of_instructors = map(read_catalogue, engine_catalogues(language))
+    for message in of_instructors:
+        if message.id:
+            catalogue[message.id] = message
+    forms = [text for text in (*_OTHERS, *engine_forms()) if "{" in text]
+    return packed(_compiled(catalogue), forms)
+
+
 def words_of(lesson: Lesson, *, graded: bool = False) -> str:
     """What a lesson's boxes and pages say, for :func:`lesson_kit.words.speaking`; "" in English.
 
@@ -193,16 +208,15 @@ def words_of(lesson: Lesson, *, graded: bool = False) -> str:
     ]
     forms = [said.text for said in messages if said.has_fields]
     forms += [text for text in (*_OTHERS, *engine_forms()) if "{" in text]
-    of_lesson = {said.text: known[said.text] for said in messages}
-    return packed(_compiled(engine_catalogue(lesson.language), of_lesson), forms)
+    catalogue = read_catalogue(engine_catalogues(lesson.language)[0])
+    for message in messages:
+        catalogue.add(message.text, known[message.text])
+    return packed(_compiled(catalogue), forms)
 
 
-def _compiled(engine: Path, of_lesson: dict[str, str]) -> bytes:
+def _compiled(catalogue: Catalog) -> bytes:
     from babel.messages.mofile import write_mo
 
-    catalogue = read_catalogue(engine)
-    for text, translated in of_lesson.items():
-        catalogue.add(text, translated)
     file = io.BytesIO()
     write_mo(file, catalogue)
     return file.getvalue()

@@ -43,6 +43,7 @@ from autograder.marking.questions import (
 )
 from autograder.notebooks import grade_id
 from autograder.text import plain
+from lesson_kit.words import N_, tr
 
 #: Characters of a comment.
 LONGEST_COMMENT = 5000
@@ -115,17 +116,15 @@ class Marking:
         """
         listed = self._listed(question)
         if token not in listed:
-            raise MarkingError(
-                "this answer is not there any more: it was handed in again, or empty"
-            )
+            gone = N_("this answer is not there any more: it was handed in again, or empty")
+            raise MarkingError(tr(gone))
         student = listed[token][0]
         path = self.folder.root / "autograded" / student / self.assignment
         try:
             text = (path / f"{self.bundle.notebook_name}.ipynb").read_text(encoding="utf-8")
         except OSError:
-            raise MarkingError(
-                f"{path} cannot be read; run `autograder grade {self.folder.root}` again"
-            ) from None
+            unread = N_("{path} cannot be read; run `autograder grade {root}` again")
+            raise MarkingError(tr(unread, path=path, root=self.folder.root)) from None
         grade, comment = self._rows(question, student)
         cells = [cell for cell in reads_json(text).cells if grade_id(cell) == question]
         answer = Answer(
@@ -159,13 +158,16 @@ class Marking:
         """
         most = self.questions[question].points
         if isinstance(points, bool) or not isinstance(points, (int, float)):
-            raise MarkingError(f"points should be a number from 0 to {most:g}")
+            number = N_("points should be a number from 0 to {most}")
+            raise MarkingError(tr(number, most=f"{most:g}"))
         if not 0 <= points <= most:  # also what is no number at all
-            raise MarkingError(f"so many points are not possible; there are 0 to {most:g}")
+            many = N_("so many points are not possible; there are 0 to {most}")
+            raise MarkingError(tr(many, most=f"{most:g}"))
         before = self.answer(question, token)
         seen = seen or before
         if seen.text != before.text:
-            raise Conflict(before, "The student handed in again; this is the answer of now.")
+            again = tr("The student handed in again; this is the answer of now.")
+            raise Conflict(before, again)
         comment = plain(comment, LONGEST_COMMENT).strip()
         given = Given(
             datetime.now(UTC).isoformat(timespec="seconds"),
@@ -224,7 +226,8 @@ class Marking:
             if written.rowcount != 1 or said != seen.comment:
                 session.rollback()
                 now = self.answer(question, before.token)
-                raise Conflict(now, "Somebody else has marked this meanwhile; nothing was saved.")
+                other = tr("Somebody else has marked this meanwhile; nothing was saved.")
+                raise Conflict(now, other)
             if comment is not None:
                 comment.manual_comment = given.comment or None
             session.commit()

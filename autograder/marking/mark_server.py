@@ -20,9 +20,11 @@ from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 from tornado.web import Application, HTTPError, RequestHandler
 
+from autograder.course.translation import engine_words
 from autograder.marking.by_question import Marking
 from autograder.marking.formulas import with_formulas
 from autograder.marking.questions import Answer, Conflict, MarkingError
+from lesson_kit.words import N_, speaking, tr
 
 _HERE = "127.0.0.1"
 #: More than any question has.
@@ -32,12 +34,27 @@ _POLICY = (
     "img-src data:"
 )
 
+#: What the page's script says, by the names that it has for it.
+_SAID = {
+    "nothing": N_("There is nothing to mark."),
+    "picture": N_("A picture in the answer"),
+    "unsaved": N_("This comment is not saved yet: give points, or press Save."),
+    "place": N_("answer {number} of {all}{whose}, {done} marked"),
+    "first": N_("Give points first."),
+    "yours": N_("{says} Yours was {points}."),
+    "lost": N_(" Your comment was: {comment}"),
+    "saved": N_("Saved: {points} of {most}."),
+    "silent": N_("Not saved: the server does not answer. Is `autograder mark` still running?"),
+    "all": N_("All answers to this question are marked."),
+}
+
 _environment = jinja2.Environment(
     loader=jinja2.PackageLoader("autograder", "templates"),
     autoescape=True,
     trim_blocks=True,
     undefined=jinja2.StrictUndefined,
 )
+_environment.globals["_"] = tr
 
 
 class _Handler(RequestHandler):
@@ -75,7 +92,7 @@ class _Handler(RequestHandler):
             self.finish({"says": str(error)})
         elif isinstance(error, OperationalError):
             self.set_status(503)
-            self.finish({"says": "The gradebook is busy. Nothing was saved; save again."})
+            self.finish({"says": tr("The gradebook is busy. Nothing was saved; save again.")})
         else:
             self.finish({"says": self._reason})
 
@@ -117,6 +134,7 @@ class _Page(_Handler):
             assignment=self.marking.bundle.title,
             questions=questions,
             key=self.key,
+            said={name: tr(text) for name, text in _SAID.items()},
             second=self.marking.second,
             marker=self.marking.marker,
         )
@@ -196,7 +214,7 @@ def application(marking: Marking, key: str, *, names: bool) -> Application:
 def serve(
     marking: Marking, *, names: bool, port: int = 0, say: Callable[[str], None] = print
 ) -> None:
-    """Serve the page until interrupted.
+    """Serve the page until interrupted, in the language of the class.
 
     Args:
         marking: what is marked.
@@ -213,4 +231,5 @@ def serve(
         say(f"http://{_HERE}:{sockets[0].getsockname()[1]}/?key={key}")
         await asyncio.Event().wait()
 
-    asyncio.run(run())
+    with speaking(engine_words(marking.folder.language)):
+        asyncio.run(run())

@@ -19,14 +19,18 @@ from markupsafe import Markup, escape
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.grades_file import read_grades
 from autograder.classroom.marking_log import agreements, given_so_far
+from autograder.course.translation import engine_words
 from autograder.files import write_whole
 from autograder.report import figures
 from autograder.report.numbers import Report, make_report
 from autograder.report.points import FEWEST_TO_CORRELATE, percent
+from lesson_kit.words import said, speaking, tr, tr_n
 
 
 def write_report(folder: ClassFolder, *, names: bool = False) -> Report:
     """Write ``report.html`` and ``report.csv`` into the class and return their numbers.
+
+    The page is in the language of the class.
 
     Raises:
         GradesError: ``grades.json`` is not there or not ours.
@@ -34,15 +38,16 @@ def write_report(folder: ClassFolder, *, names: bool = False) -> Report:
     """
     about, entries = read_grades(folder)
     people = {member.id: member.full_name for member in folder.roster.members}
-    report = make_report(
-        about,
-        entries,
-        seed=folder.seed,
-        names=names,
-        people=people,
-        agreements=agreements(given_so_far(folder)),
-    )
-    write_whole(folder.root / "report.html", report_page(report))
+    with speaking(engine_words(folder.language)):
+        report = make_report(
+            about,
+            entries,
+            seed=folder.seed,
+            names=names,
+            people=people,
+            agreements=agreements(given_so_far(folder)),
+        )
+        write_whole(folder.root / "report.html", report_page(report))
     write_whole(folder.root / "report.csv", report_csv(report))
     return report
 
@@ -111,6 +116,7 @@ _environment = jinja2.Environment(
     lstrip_blocks=True,
     undefined=jinja2.StrictUndefined,
 )
+_environment.globals |= {"_": tr, "n_": tr_n, "said": said}
 _environment.filters["percent"] = percent
 _environment.filters["breakable"] = _breakable
 _environment.filters["with_code"] = _with_code

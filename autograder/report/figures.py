@@ -23,13 +23,14 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from autograder.report.findings import Misconception
 from autograder.report.points import AssignmentNumbers, percent
+from lesson_kit.words import N_, tr, tr_n
 
 #: Parts of a stacked bar: what it counts, its colour, the colour of text on it, its hatch.
 PARTS = (
-    ("all points", "#0072B2", "white", ""),
-    ("some points", "#56B4E9", "black", ""),
-    ("tried, no points", "#E69F00", "black", ""),
-    ("not attempted", "#E4E4E4", "black", "///"),
+    (N_("all points"), "#0072B2", "white", ""),
+    (N_("some points"), "#56B4E9", "black", ""),
+    (N_("tried, no points"), "#E69F00", "black", ""),
+    (N_("not attempted"), "#E4E4E4", "black", "///"),
 )
 _WIDTH = 7.2
 _STYLE: Any = {
@@ -59,22 +60,35 @@ class Drawn:
 def by_exercise(numbers: AssignmentNumbers) -> Drawn:
     """Who got all, some or no points, by exercise."""
     rows = numbers.exercises
-    alt = "Stacked bars, one an exercise. " + " ".join(
-        f"{row.name}: {row.all_points} all points, {row.some_points} some, "
-        f"{row.no_points} tried and none, {row.not_attempted} not attempted."
-        for row in rows
+    of_one = N_(
+        "{name}: {all} all points, {some} some, {none} tried and none, {untried} not attempted."
+    )
+    counted = (dict(zip(("all", "some", "none", "untried"), row.parts)) for row in rows)
+    alt = " ".join(
+        (
+            tr("Stacked bars, one an exercise."),
+            *(tr(of_one, name=row.name, **parts) for row, parts in zip(rows, counted)),
+        )
     )
     shares = [round(row.mean_share, 2) for row in rows]
     if min(shares) == max(shares):
-        caption = f"On average every exercise brings {percent(shares[0])} of its points."
+        same = N_("On average every exercise brings {share} of its points.")
+        caption = tr(same, share=percent(shares[0]))
     else:
         lowest, highest = (
-            _listed([row.name for row, share in zip(rows, shares) if share == end], "exercises")
+            _listed(
+                [row.name for row, share in zip(rows, shares) if share == end],
+                N_("{number} exercises"),
+            )
             for end in (min(shares), max(shares))
         )
-        caption = (
-            f"Smallest share of the points on average: {lowest} ({percent(min(shares))}). "
-            f"Largest: {highest} ({percent(max(shares))})."
+        caption = tr(
+            "Smallest share of the points on average: {lowest} ({least}). Largest: {highest} "
+            "({most}).",
+            lowest=lowest,
+            least=percent(min(shares)),
+            highest=highest,
+            most=percent(max(shares)),
         )
     svg = stacked_bars([row.name for row in rows], [row.parts for row in rows], alt)
     return Drawn(Markup(svg), caption)
@@ -84,25 +98,28 @@ def in_total(numbers: AssignmentNumbers, median: float) -> Drawn:
     """How the points of an assignment are distributed; ``median`` is a share, 0 to 1."""
     counts = numbers.steps
     total, low = sum(counts), sum(counts[: len(counts) // 2])
-    alt = (
-        f"Bars: submissions by share of the points. Median {median:.0%}. "
-        + ", ".join(
-            f"{100 * number // len(counts)} to {100 * (number + 1) // len(counts)} percent: {count}"
-            for number, count in enumerate(counts)
-            if count
-        )
-        + "."
+    steps = ", ".join(
+        tr("{begin} to {end} percent: {count}", begin=begin, end=end, count=count)
+        for number, count in enumerate(counts)
+        for begin, end in [(100 * at // len(counts) for at in (number, number + 1))]
+        if count
     )
-    points = f"the {numbers.max_score:g} points"
+    bars = N_("Bars: submissions by share of the points. Median {median}. {steps}.")
+    alt = tr(bars, median=f"{median:.0%}", steps=steps)
+    about = {"share": percent(median), "points": f"{numbers.max_score:g}", "total": total}
     if total == 1:
-        caption = f"The one graded submission has {percent(median)} of {points}."
+        caption = tr("The one graded submission has {share} of the {points} points.", **about)
     else:
-        reached = f"all of {points}" if median >= 1 else f"{percent(median)} of {points} or more"
-        caption = (
-            f"At least half of the {total} graded submissions have {reached}; "
-            f"{low or 'none'} {'has' if low <= 1 else 'have'} less than half of them."
-        )
+        caption = tr(_HALF_HAVE_ALL if median >= 1 else _HALF_HAVE, **about)
+        few = tr_n("{n} has less than half of them.", "{n} have less than half of them.", low)
+        caption += " " + (few if low else tr("None has less than half of them."))
     return Drawn(Markup(distribution(counts, median, alt)), caption)
+
+
+_HALF_HAVE_ALL = N_("At least half of the {total} graded submissions have all {points} points.")
+_HALF_HAVE = N_(
+    "At least half of the {total} graded submissions have {share} of the {points} points or more."
+)
 
 
 def by_frequency(shown: Sequence[Misconception]) -> Drawn | None:
@@ -110,20 +127,22 @@ def by_frequency(shown: Sequence[Misconception]) -> Drawn | None:
     if not shown or shown[0].submissions < 2:
         return None
     described = "; ".join(
-        f"{mistake.says} In {mistake.exercise}: {mistake.submissions}" for mistake in shown
+        tr("{says} In {name}: {number}", says=one.says, name=one.exercise, number=one.submissions)
+        for one in shown
     )
-    alt = f"Bars, one a misconception: submissions in which it was recognised. {described}."
+    bars = N_("Bars, one a misconception: submissions in which it was recognised. {described}.")
+    alt = tr(bars, described=described)
     most = shown[0].submissions
     first = _listed(
         [
-            f"“{mistake.says}” in {mistake.exercise}"
+            tr("“{says}” in {name}", says=mistake.says, name=mistake.exercise)
             for mistake in shown
             if mistake.submissions == most
         ],
-        "misconceptions",
+        N_("{number} misconceptions"),
     )
-    caption = f"Most frequent: {first} (in {most} submissions)."
-    bars = frequency_bars(
+    caption = tr("Most frequent: {first} (in {number} submissions).", first=first, number=most)
+    svg = frequency_bars(
         [
             _shortened(f"{mistake.assignment.split('-')[0]} {mistake.exercise}: {mistake.says}")
             for mistake in shown
@@ -131,12 +150,12 @@ def by_frequency(shown: Sequence[Misconception]) -> Drawn | None:
         [mistake.submissions for mistake in shown],
         alt,
     )
-    return Drawn(Markup(bars), caption)
+    return Drawn(Markup(svg), caption)
 
 
-def _listed(names: Sequence[str], kind: str) -> str:
+def _listed(names: Sequence[str], counted: str) -> str:
     """Names with the same value: up to three, or how many there are."""
-    return ", ".join(names) if len(names) <= 3 else f"{len(names)} {kind}"
+    return ", ".join(names) if len(names) <= 3 else tr(counted, number=len(names))
 
 
 def stacked_bars(labels: Sequence[str], counts: Sequence[Sequence[int]], alt: str) -> str:
@@ -164,7 +183,7 @@ def stacked_bars(labels: Sequence[str], counts: Sequence[Sequence[int]], alt: st
                 edgecolor="white" if not hatch else "#999999",
                 linewidth=0.8,
                 height=0.72,
-                label=words,
+                label=tr(words),
             )
             for row, share in enumerate(shares):
                 if share >= 0.045:
@@ -182,7 +201,7 @@ def stacked_bars(labels: Sequence[str], counts: Sequence[Sequence[int]], alt: st
         _name_rows(axes, labels)
         axes.set_xlim(0, 1)
         axes.xaxis.set_major_formatter(PercentFormatter(1.0))
-        axes.set_xlabel("share of the submissions; the numbers in the bars count them")
+        axes.set_xlabel(tr("share of the submissions; the numbers in the bars count them"))
         figure.legend(loc="outside upper center", ncols=len(PARTS), frameon=False, fontsize=10)
         return _svg(figure, alt)
 
@@ -200,7 +219,7 @@ def frequency_bars(labels: Sequence[str], counts: Sequence[int], alt: str) -> st
         _name_rows(axes, labels)
         axes.set_xlim(0, max([*counts, 1]) * 1.08)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.set_xlabel("submissions")
+        axes.set_xlabel(tr("submissions"))
         return _svg(figure, alt)
 
 
@@ -228,7 +247,7 @@ def distribution(counts: Sequence[int], median: float, alt: str) -> str:
         # Above the bars, and on the side where there is room for it.
         right = median > 0.5
         axes.annotate(
-            f"median {median:.0%}",
+            tr("median {median}", median=f"{median:.0%}"),
             (median, 1.0),
             xycoords=("data", "axes fraction"),
             xytext=(-5 if right else 5, -2),
@@ -242,8 +261,8 @@ def distribution(counts: Sequence[int], median: float, alt: str) -> str:
         axes.set_xticks([tick / 10 for tick in range(0, 11, 2)])
         axes.xaxis.set_major_formatter(PercentFormatter(1.0))
         axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
-        axes.set_xlabel("share of the points")
-        axes.set_ylabel("submissions")
+        axes.set_xlabel(tr("share of the points"))
+        axes.set_ylabel(tr("submissions"))
         return _svg(figure, alt)
 
 

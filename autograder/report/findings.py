@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from autograder.classroom.grades_file import RecordedResult
 from autograder.grade.result import CRASHED, TIMEOUT, ExerciseResult
 from autograder.text import first_sentence, plain_line
+from lesson_kit.words import tr
 
 #: Submissions that are named as examples.
 MAX_EXAMPLES = 5
@@ -37,7 +38,9 @@ def labels(
         return hmac.digest(key, student.encode("utf-8", "surrogatepass"), hashlib.sha256)
 
     hashed = sorted(everybody, key=place)
-    numbered = {student: f"student {number}" for number, student in enumerate(hashed, 1)}
+    numbered = {
+        student: tr("student {number}", number=number) for number, student in enumerate(hashed, 1)
+    }
     if not names:
         return numbered
     return {

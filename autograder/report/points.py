@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from autograder.classroom.grades_file import RecordedResult
 from autograder.grade.result import CRASHED, GRADED, NO_NOTEBOOK, OUR_FAULT, TIMEOUT, UNREADABLE
+from lesson_kit.words import N_
 
 #: Submissions below which a correlation says nothing.
 FEWEST_TO_CORRELATE = 10
@@ -26,22 +27,22 @@ def separates(shares: Sequence[float], rest: Sequence[float]) -> tuple[float | N
         Pearson's correlation, -1 to 1, and ""; or None and why there is none.
     """
     if len(shares) < FEWEST_TO_CORRELATE:
-        return None, f"fewer than {FEWEST_TO_CORRELATE} submissions"
+        return None, N_("too few submissions")
     if max(shares) - min(shares) < 1e-9:
-        return None, "all have the same points here"
+        return None, N_("all have the same points here")
     if max(rest) - min(rest) < 1e-9:
-        return None, "all have the same points elsewhere"
+        return None, N_("all have the same points elsewhere")
     return statistics.correlation(shares, rest), ""
 
 
 def in_words(separation: float) -> str:
     """A correlation in words; the steps are those in use for items of examinations."""
     if separation < 0:
-        return "the wrong way round: look at its checks"
-    for least, words in ((0.6, "strongly"), (0.4, "clearly"), (0.2, "somewhat")):
+        return N_("the wrong way round: look at its checks")
+    for least, words in ((0.6, N_("strongly")), (0.4, N_("clearly")), (0.2, N_("somewhat"))):
         if separation >= least:
             return words
-    return "hardly"
+    return N_("hardly")
 
 
 #: Steps of a distribution of points.

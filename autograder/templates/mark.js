@@ -3,6 +3,7 @@
 
 const by = (id) => document.getElementById(id);
 const key = document.body.dataset.key;
+const said = JSON.parse(document.body.dataset.said);
 let answers = [];
 let place = 0;
 let shown = null;
@@ -19,6 +20,10 @@ function say(text, warning = false) {
   by("says").textContent = text;
   by("says").className = warning ? "warning" : "";
 }
+
+// A sentence of the page, in its language, with its fields filled in.
+const sentence = (name, fields = {}) =>
+  said[name].replace(/{(\w+)}/g, (_, field) => fields[field]);
 
 const question = () => by("question").value;
 const most = () => Number(by("question").selectedOptions[0].dataset.points);
@@ -55,7 +60,7 @@ async function show(number) {
   if (!answers.length) {
     shown = null;
     by("answer").textContent = "";
-    by("place").textContent = "There is nothing to mark.";
+    by("place").textContent = sentence("nothing");
     return;
   }
   place = (number + answers.length) % answers.length;
@@ -71,18 +76,19 @@ function draw(answer) {
   for (const address of answer.pictures) {
     const picture = document.createElement("img");
     picture.src = address; // made anew from its pixels when it was graded
-    picture.alt = "A picture in the answer";
+    picture.alt = sentence("picture");
     by("answer").append(picture);
   }
   by("comment").value = drafts.get(shown.key) ?? answer.comment;
-  if (drafts.has(shown.key)) say("This comment is not saved yet: give points, or press Save.", true);
+  if (drafts.has(shown.key)) say(sentence("unsaved"), true);
   by("other").value = answer.score ?? "";
   answers[place].done = answer.score !== null;
   for (const button of by("points").children)
     button.setAttribute("aria-pressed", String(Number(button.textContent) === answer.score));
   const done = answers.filter((one) => one.done).length;
   const whose = answer.name ? `, ${answer.name}` : "";
-  by("place").textContent = `answer ${place + 1} of ${answers.length}${whose}, ${done} marked`;
+  const [number, all] = [place + 1, answers.length];
+  by("place").textContent = sentence("place", { number, all, whose, done });
   by("comments").replaceChildren(
     ...answer.comments.map((text) => {
       const button = document.createElement("button");
@@ -100,7 +106,7 @@ function draw(answer) {
 
 async function save(points, goOn) {
   if (!shown || busy) return;
-  if (!Number.isFinite(points)) return say("Give points first.", true);
+  if (!Number.isFinite(points)) return say(sentence("first"), true);
   busy = true;
   try {
     const sent = {
@@ -117,16 +123,16 @@ async function save(points, goOn) {
       const mine = by("comment").value;
       drafts.delete(shown.key);
       draw(tree.now);
-      const lost = mine && mine !== tree.now.comment ? ` Your comment was: ${mine}` : "";
-      return say(`${tree.says} Yours was ${points}.${lost}`, true);
+      const lost = mine && mine !== tree.now.comment ? sentence("lost", { comment: mine }) : "";
+      return say(sentence("yours", { says: tree.says, points }) + lost, true);
     }
     if (status !== 200) return say(tree.says, true);
     drafts.delete(shown.key);
     draw(tree);
-    say(`Saved: ${points} of ${most()}.`);
+    say(sentence("saved", { points, most: most() }));
     if (goOn) await show(place + 1);
   } catch {
-    say("Not saved: the server does not answer. Is `autograder mark` still running?", true);
+    say(sentence("silent"), true);
   } finally {
     busy = false;
   }
@@ -137,7 +143,7 @@ async function nextUnmarked() {
     const number = (place + step) % answers.length;
     if (!answers[number].done) return show(number);
   }
-  say("All answers to this question are marked.");
+  say(sentence("all"));
 }
 
 const typed = () => (by("other").value === "" ? NaN : Number(by("other").value));

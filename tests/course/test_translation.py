@@ -12,7 +12,7 @@ import pytest
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
-from autograder.authors.translating import engine_template, not_translated, remarks, unfit
+from autograder.authors.translating import engine_templates, not_translated, remarks, unfit
 from autograder.build.build import generate_release, nbgrader_config, write_source
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.grades_file import GradedSubmission
@@ -21,16 +21,18 @@ from autograder.cli.main import main
 from autograder.course.bundle import Bundle
 from autograder.course.implementations import misconceptions
 from autograder.course.languages import languages
-from autograder.course.translation import course_in, engine_catalogue, sealed_words, words_of
+from autograder.course.translation import course_in, engine_catalogues, sealed_words, words_of
 from autograder.errors import WrongUse
 from autograder.marking.feedback import feedback_page
 from autograder.notebooks import SETUP, grade_id, tags
+from autograder.report.class_report import write_report
 from lesson_kit.attention_view import page_of
 from lesson_kit.chat_window import chat_window
 from lesson_kit.words import packed, said, speaking, tr_n
 
 from ..conftest import COURSE, shown
 from ..pages_in_german import left_in_english
+from ..report_class import CLASS, a_class
 from ..submissions import graded, notebook_with
 from ..tiny import tiny_course
 
@@ -62,8 +64,8 @@ def released(root: Path) -> NotebookNode:
 
 def test_every_message_is_translated_with_its_fields_and_code() -> None:
     assert languages() == ["en", "de"]
-    engine = engine_catalogue("de")
-    assert [*not_translated(engine, engine_template()), *unfit(engine)] == []
+    for engine, template in zip(engine_catalogues("de"), engine_templates()):
+        assert [*not_translated(engine, template), *unfit(engine)] == []
     assert list(remarks(GERMAN)) == []
 
 
@@ -132,6 +134,18 @@ def test_the_windows_are_german(capsys: pytest.CaptureFixture[str]) -> None:
     assert left_in_english(english, german) == set()
     assert "In L{layer}H{head} schaut {word} auf {list}." in html.unescape(german)
     assert capsys.readouterr().out.startswith("Führe diese Zelle in JupyterLab aus")
+
+
+def test_the_class_report_is_german(tmp_path: Path) -> None:
+    folder = a_class(tmp_path, CLASS)
+    settings = (folder.root / "class.toml").read_text()
+    pages = []
+    for language in ("en", "de"):
+        (folder.root / "class.toml").write_text(f'{settings}language = "{language}"\n')
+        write_report(ClassFolder.open(folder.root), names=True)
+        pages.append((folder.root / "report.html").read_text(encoding="utf-8"))
+    assert left_in_english(*pages, same=r"lookup|softmax|sentence|ipynb|^02-") == set()
+    assert '<html lang="de">' in pages[1]
 
 
 @pytest.mark.slow

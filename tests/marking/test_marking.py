@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import json
 import threading
 import urllib.error
@@ -21,14 +22,17 @@ from tornado.netutil import bind_sockets
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.grades_file import read_grades
 from autograder.classroom.marking_log import MARKING_LOG, Given, agreements, given_so_far, note
+from autograder.course.translation import engine_words
 from autograder.marking.by_question import Marking
 from autograder.marking.grade_class import grade_class
 from autograder.marking.mark_server import application
 from autograder.marking.questions import Conflict, MarkingError, Share
 from autograder.report.class_report import write_report
+from lesson_kit.words import speaking
 
 from ..browser.window import needs_chromium, window
 from ..classes import LESSON, hand_in, new, scores_in_gradebook, solved
+from ..pages_in_german import left_in_english
 from ..submissions import boxes
 
 QUESTION = "written_why"
@@ -241,6 +245,19 @@ class Server:
                 return reply.status, json.loads(reply.read())
         except urllib.error.HTTPError as error:
             return error.code, json.loads(error.read())
+
+
+def test_the_page_is_in_the_language_of_the_class(folder: ClassFolder) -> None:
+    pages = []
+    for language in ("en", "de"):
+        with speaking(engine_words(language)), Server(folder, "anna") as server:
+            with urllib.request.urlopen(f"{server.url}?key={KEY}", timeout=300) as reply:
+                pages.append(reply.read().decode())
+            status, tree = server.ask(f"answer?question={QUESTION}&token=none")
+            assert status == 400
+    assert left_in_english(*pages, same="anna|Tiny|Because|Ctrl|Enter|written") == set()
+    assert '"nothing": "Es gibt nichts zu bewerten."' in html.unescape(pages[1])
+    assert tree["says"] == "diese Antwort gibt es nicht mehr: neu abgegeben oder leer"
 
 
 def test_the_server_serves_who_knows_the_key(folder: ClassFolder) -> None:

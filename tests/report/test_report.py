@@ -76,7 +76,7 @@ def test_the_csv_says_the_same(folder: ClassFolder) -> None:
         counts = [row[name] for name in ("all_points", "some_points", "no_points", "not_attempted")]
         assert tuple(map(int, counts)) == exercise.parts
         assert float(row["mean_share"]) == pytest.approx(exercise.mean_share, abs=1e-3)
-        assert row["separation"] == "" and row["no_separation"] == "fewer than 10 submissions"
+        assert row["separation"] == "" and row["no_separation"] == "too few submissions"
     assert rows["softmax"]["misconceptions"] == "last_axis (2)"
 
 
@@ -146,7 +146,7 @@ def test_separation_is_the_correlation_with_the_rest() -> None:
     share = [0.0, 1.0] * 5
     assert separates(share, [2 * one for one in share]) == (pytest.approx(1.0), "")
     assert separates(share, [-one for one in share])[0] == pytest.approx(-1.0)
-    assert separates(share[:9], share[:9]) == (None, "fewer than 10 submissions")
+    assert separates(share[:9], share[:9]) == (None, "too few submissions")
     assert separates([1.0] * 10, share) == (None, "all have the same points here")
     assert separates(share, [0.1 * 3] * 10) == (None, "all have the same points elsewhere")
     said = [in_words(value) for value in (-0.1, 0.1, 0.3, 0.5, 0.9)]
