@@ -11,20 +11,23 @@ import re
 from .course_progress import Progress
 from .words import N_, tr
 
-__all__ = ["REFRESH", "as_map"]
-
-#: One click brings the map up to date, in JupyterLab and Notebook 7; without a question where the
-#: page is trusted, as one is that was run or laid out by :mod:`autograder.student.start`.
-REFRESH = (
-    '<button type="button" data-commandlinker-command="notebook:run-all-cells">'
-    "Bring this up to date</button>\n\n"
-)
+__all__ = ["as_map", "refresh"]
 
 #: Before a lesson: nothing of it is begun, something is, all that can be seen is done.
 _NOT_BEGUN, _BEGUN, _DONE = "○◐●"
 _SOLVED = "✓"
 #: What does not wrap.
 _NARROW = "\N{NO-BREAK SPACE}"
+
+
+def refresh() -> str:
+    """A button that brings the map up to date with one click, in JupyterLab and Notebook 7; without
+    a question where the page is trusted, as one is that was run or laid out by
+    :mod:`autograder.student.start`."""
+    return (
+        '<button type="button" data-commandlinker-command="notebook:run-all-cells">'
+        f"{tr('Bring this up to date')}</button>\n\n"
+    )
 
 
 def as_map(lessons: list[Progress]) -> str:

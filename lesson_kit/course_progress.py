@@ -246,10 +246,10 @@ def show_progress(folder: str = ".") -> None:
     package, once there is one."""
     from IPython.display import Markdown, display
 
-    from .course_map import REFRESH, as_map
+    from .course_map import as_map, refresh
     from .own_frame import as_markdown
 
     notebooks = lesson_notebooks(Path(folder))
     with speaking(next(filter(None, map(words_in, (path.parent for path in notebooks))), "")):
         lessons = [progress_of(path) for path in notebooks]
-        display(Markdown(REFRESH + as_map(lessons) + as_markdown(Path(folder))))
+        display(Markdown(refresh() + as_map(lessons) + as_markdown(Path(folder))))

@@ -30,7 +30,7 @@ _KIT = "lesson_kit."
 
 #: Lines of a check that only a notebook needs.
 _NOTEBOOKS_OWN = re.compile(
-    r"^(?:checks_passed\(.*\)|import lesson_kit\.checks|# Check of .*) *\n?", re.M
+    r"^(?:checks_passed\(.*\)|import lesson_kit\.checks|# .*Shift\+Enter.*) *\n?", re.M
 )
 _KNOWN = {*vars(builtins), "__name__", "__class__"}
 

@@ -9,13 +9,14 @@ from pathlib import Path
 
 from .own_answer import GIVEN, PROGRAM
 from .own_package import Place, put, sections, write
+from .words import N_, tr
 
 __all__ = ["as_markdown", "kept_parts", "lines_of", "picture", "write_frame", "write_readme"]
 
 _INIT = '''\
 """{about}
 
-I wrote it in the lessons of a course: README.md says what each part is.
+{written}
 """
 
 import os
@@ -28,6 +29,8 @@ os.environ.setdefault("KERAS_BACKEND", "torch")  # where Keras is used
 def __getattr__(name: str) -> object:
     return part(__name__, name)
 '''
+
+_WRITTEN = N_("I wrote it in the lessons of a course: README.md says what each part is.")
 
 _MAIN = """\
 import sys
@@ -46,12 +49,14 @@ from {name}.given.package_parts import MissingPart
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
-    """A part that builds on one that is not there yet cannot be tested."""
+    """{builds}"""
     try:
         return (yield)
     except MissingPart as error:
         pytest.skip(str(error))
 '''
+
+_BUILDS = N_("A part that builds on one that is not there yet cannot be tested.")
 
 _PROJECT = """\
 [build-system]
@@ -76,10 +81,12 @@ testpaths = ["tests"]
 pythonpath = [".."]
 
 [tool.{name}]
-keep = true  # false: passed answers are not kept here any more, and later lessons do not use them
+keep = true  # {keep}
 """
 
-_README = """\
+_KEEP = N_("false: passed answers are not kept here any more, and later lessons do not use them")
+
+_README = N_("""\
 # {name}
 
 {about} I wrote its parts in the lessons of a course, and each has passed its lesson's visible
@@ -97,26 +104,35 @@ In the folder above this one, which has to be called `{name}`:
 ```
 {commands}pytest {name}
 ```
-"""
+""")
 
 #: Of a package that runs a published model.
-_ITS_GIVEN = "the reader of a published model's file, its tokenizer, the program, and "
-_ITS_COMMANDS = """\
+_ITS_GIVEN = N_("the reader of a published model's file, its tokenizer, the program, and ")
+_ITS_COMMANDS = N_("""\
 python -m {name} "The capital of France is"    # a published model goes on with a text
 python -m {name} --chat                        # talk with it
 python -m {name} --look "the black cat"        # what looks at what
 python -m {name} --zip                         # all of this as one file
-"""
+""")
+
+
+_ON_START_PAGE = N_("""\
+### Your package `{name}`
+
+What passed its check is kept there, and the lessons that build on it use it: {kept} of {parts} \
+parts, {lines} of your lines. [README.md]({name}/README.md) says what it can do.""")
 
 
 def write_frame(here: Place) -> None:
     """What a package has beside its parts."""
     folder, kit = here.package, Path(__file__).parent
     names = {"name": here.name, "distribution": here.name.replace("_", "-"), "about": here.about}
+    names |= {"written": tr(_WRITTEN), "builds": tr(_BUILDS), "keep": tr(_KEEP)}
     put(folder / "__init__.py", "package", _INIT.format(**names))
     put(folder / "pyproject.toml", "project", _PROJECT.format(**names))
     put(folder / "tests" / "conftest.py", "missing", _TESTS.format(**names))
-    put(folder / "given" / "__init__.py", "given", '"""The course\'s own, as it is."""')
+    given = tr("The course's own, as it is.")
+    put(folder / "given" / "__init__.py", "given", f'"""{given}"""')
     if _has_program(here):
         put(folder / "__main__.py", "program", _MAIN.format(**names))
     for name in (*GIVEN, *(PROGRAM if _has_program(here) else ())):
@@ -175,14 +191,8 @@ def as_markdown(course: Path) -> str:
     if not kept:
         return ""
     count = sum(lines_of(text) for _, text in kept.values())
-    return (
-        f"\n\n### Your package `{here.name}`\n\nWhat passed its check is kept there, and the "
-        f"lessons that build on it use it: {len(kept)} of {len(parts)} parts, {count} of your "
-        f"lines. [README.md]({here.name}/README.md) says what it can do.\n\n"
-        + "```\n"
-        + "\n".join(picture(parts, kept))
-        + "\n```"
-    )
+    text = tr(_ON_START_PAGE, name=here.name, kept=len(kept), parts=len(parts), lines=count)
+    return f"\n\n{text}\n\n```\n" + "\n".join(picture(parts, kept)) + "\n```"
 
 
 def write_readme(here: Place) -> None:
@@ -195,15 +205,16 @@ def write_readme(here: Place) -> None:
     drawn = "\n".join(f"    {line}" for line in picture(here.parts, kept))
     lines = sum(lines_of(text) for _, text in kept.values())
     program = _has_program(here)
-    text = _README.format(
+    text = tr(
+        _README,
         name=here.name,
         about=here.about,
         count=len(kept),
         lines=lines,
-        given=_ITS_GIVEN if program else "",
+        given=tr(_ITS_GIVEN) if program else "",
         picture=drawn,
         table="\n".join(rows),
-        commands=_ITS_COMMANDS.format(name=here.name) if program else "",
+        commands=tr(_ITS_COMMANDS, name=here.name) if program else "",
     )
     put(here.package / "README.md", "README", text)
 

@@ -126,8 +126,8 @@ def _written(
     names = [name for name, lesson in here.parts.items() if lesson == here.lesson]
     order = ["about", "imports", *names]
     before = {s.name: s.text for s in sections(module)}
-    about = f'"""What I wrote in lesson {here.lesson.replace("-", " ")}."""'
-    put(module, "about", about, order)
+    about = tr("What I wrote in lesson {lesson}.", lesson=here.lesson.replace("-", " "))
+    put(module, "about", f'"""{about}"""', order)
     kept = {*before, exercise}
     wanted = [f"from . import {name}" for name in lifted.parts if name not in kept]
     wanted += lifted.imports
@@ -136,7 +136,8 @@ def _written(
     wanted = [f"from {here.name} import {name}" for name in tested.parts]
     # It passed with the course's part in place of one of the student's, which the package has.
     others = {*tested.parts, *lifted.parts} & set_aside().keys()
-    why = "; ".join(f"my {name} will not do: {set_aside()[name]}" for name in sorted(others))
+    not_mine = N_("my {name} will not do: {why}")
+    why = "; ".join(tr(not_mine, name=name, why=set_aside()[name]) for name in sorted(others))
     marks = f"@pytest.mark.skip({why!r})\n" if why else ""
     wanted += ["import pytest"] if why else []
     given = [line.replace("from .given", f"from {here.name}.given") for line in tested.imports]

@@ -13,6 +13,7 @@ from autograder.classroom.new_gradebook import begin_gradebook
 from autograder.course.lessons import Course
 from autograder.course.release import record_release
 from autograder.course.standalone import write_kit
+from autograder.course.translation import course_in
 from autograder.notebooks import grade_id
 
 from .tiny import LESSON, tiny_course
@@ -21,11 +22,11 @@ from .tiny import LESSON, tiny_course
 TINY = "01-tiny/tiny.ipynb"
 
 
-def handed_out(root: Path, text: str = LESSON) -> Path:
+def handed_out(root: Path, text: str = LESSON, language: str = "en") -> Path:
     """A course folder, ``root/course``, with the tiny lesson made from ``text``."""
     tiny_course(root)
     (root / "lessons" / "01-tiny" / "tiny.py").write_text(text)
-    course = Course.load(root)
+    course, _ = course_in(Course.load(root), language)
     db_url = f"sqlite:///{root}/gradebook.db"
     begin_gradebook(db_url)
     config = nbgrader_config(root, db_url)

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING
 
 import autograder
 import lesson_kit
-from autograder.course.lessons import Lesson
+from autograder.course.lessons import Course, Lesson
 from autograder.course.messages import messages_of
-from autograder.course.translation import engine_forms, read_catalogue
+from autograder.course.translation import course_words, engine_forms, read_catalogue
 from autograder.files import write_whole
 
 if TYPE_CHECKING:
     from babel.messages import Catalog
 
 __all__ = [
+    "course_template",
     "engine_templates",
     "fill_in",
     "lesson_template",
@@ -46,6 +47,11 @@ _SHOWN = 60
 def lesson_template(lesson: Lesson) -> Catalog:
     """All messages of a lesson, without translations."""
     return _template(message.text for message in messages_of(lesson))
+
+
+def course_template(course: Course) -> Catalog:
+    """All messages of what course.toml says with no lesson, without translations."""
+    return _template(course_words(course))
 
 
 def _template(texts: Iterable[str | tuple[str, ...]]) -> Catalog:
@@ -135,15 +141,18 @@ def unfit(path: Path) -> Iterator[str]:
                     yield f"{begins!r} has {sorted(wanted[0])}, its translation not"
 
 
-def remarks(lesson: Lesson) -> Iterator[str]:
-    """What is left out of a lesson's catalogues, and does not fit."""
-    template = lesson_template(lesson)
-    for path in sorted(lesson.path.glob("*.po")):
+def remarks(of: Course | Lesson) -> Iterator[str]:
+    """What is left out of the catalogues of a lesson, or of course.toml, and does not fit."""
+    if isinstance(of, Lesson):
+        folder, template = of.path, lesson_template(of)
+        what = f"translate {of.folder.partition('-')[0]}"
+    else:
+        folder, template, what = of.root / "lessons", course_template(of), "translate"
+    for path in sorted(folder.glob("*.po")):
         if left := not_translated(path, template):
-            number = lesson.folder.partition("-")[0]
             yield (
                 f"{path.name}: {len(left)} of {len(template)} messages are not "
-                f"translated, such as {left[0][:_SHOWN]!r}; `autograder translate {number} "
+                f"translated, such as {left[0][:_SHOWN]!r}; `autograder {what} "
                 f"--language {path.stem}` writes them into it"
             )
         yield from (f"{path.name}: {text}" for text in unfit(path))

@@ -15,11 +15,13 @@ from pathlib import Path
 import nbformat
 
 from autograder.course.lessons import Course
+from autograder.course.translation import words_of
 from autograder.errors import WrongUse
 from autograder.files import write_whole
 from autograder.notebooks import KERNEL
-from lesson_kit.course_map import REFRESH, as_map
+from lesson_kit.course_map import as_map, refresh
 from lesson_kit.course_progress import lesson_notebooks, progress_of
+from lesson_kit.words import N_, speaking, tr
 
 START_FILE = "start.ipynb"
 
@@ -36,25 +38,22 @@ _SETTINGS = {
     "page_config.json": {"disabledExtensions": {"@jupyter/nbgrader:create-assignment": True}},
 }
 
-_WELCOME = """\
-# {title}
-
-{picture}Open a lesson with its link. An exercise is a card that says what to write, a cell to write
+_WELCOME = N_("""\
+Open a lesson with its link. An exercise is a card that says what to write, a cell to write
 it in, and a check right below, folded to one line: **Shift+Enter** runs your answer, and once more
-its check.
-"""
+its check.""")
 
-_MORE = """\
+_MORE = N_("""\
 The map shows your own progress as saved in the notebooks: save them, then click the button above it
 (where it does nothing, click into the map and press **Shift+Enter**). JupyterLab may ask once
 whether you trust this page, as it asks of any notebook that another computer made: its cell only
 reads the notebooks beside it.
 
 `autograder check` in a terminal runs all visible checks at once and says which pass. More checks
-run when your work is graded.
-"""
+run when your work is graded.""")
 
-_CODE = "# Your progress\nfrom lesson_kit.course_progress import show_progress\n\nshow_progress()"
+_YOURS = N_("# Your progress")
+_CODE = "\nfrom lesson_kit.course_progress import show_progress\n\nshow_progress()"
 
 
 def write_start_page(folder: Path, course: Course) -> None:
@@ -64,18 +63,8 @@ def write_start_page(folder: Path, course: Course) -> None:
         folder: with one folder a lesson.
         course: whose title and picture it has.
     """
-    table = REFRESH + as_map([progress_of(path) for path in lesson_notebooks(folder)])
-    shown = nbformat.v4.new_output(
-        "display_data", {"text/markdown": table, "text/plain": "<IPython.core.display.Markdown>"}
-    )
-    cells = [
-        _welcome(course),
-        # The code is folded away: the cell is there to be run, not to be read.
-        nbformat.v4.new_code_cell(
-            _CODE, outputs=[shown], metadata={"jupyter": {"source_hidden": True}}
-        ),
-        nbformat.v4.new_markdown_cell(_MORE.strip()),
-    ]
+    with speaking(words_of(course.lessons[0])):
+        cells = _cells(folder, course)
     for cell, name in zip(cells, ("welcome", "progress", "more")):
         cell["id"] = name
     page = nbformat.v4.new_notebook(cells=cells)
@@ -87,11 +76,25 @@ def write_start_page(folder: Path, course: Course) -> None:
         write_whole(folder / SETTINGS_FOLDER / name, text + "\n")
 
 
+def _cells(folder: Path, course: Course) -> list[nbformat.NotebookNode]:
+    table = refresh() + as_map([progress_of(path) for path in lesson_notebooks(folder)])
+    shown = nbformat.v4.new_output(
+        "display_data", {"text/markdown": table, "text/plain": "<IPython.core.display.Markdown>"}
+    )
+    # The code is folded away: the cell is there to be run, not to be read.
+    hidden = {"jupyter": {"source_hidden": True}}
+    return [
+        _welcome(course),
+        nbformat.v4.new_code_cell(tr(_YOURS) + _CODE, outputs=[shown], metadata=hidden),
+        nbformat.v4.new_markdown_cell(tr(_MORE)),
+    ]
+
+
 def _welcome(course: Course) -> nbformat.NotebookNode:
     """The title, the course's picture, which is part of the cell, and what to do."""
     shown = course.picture
-    text = f"![{shown.says}](attachment:picture)\n\n{shown.caption}\n\n" if shown else ""
-    cell = nbformat.v4.new_markdown_cell(_WELCOME.format(title=course.title, picture=text).strip())
+    picture = f"![{shown.says}](attachment:picture)\n\n{shown.caption}\n\n" if shown else ""
+    cell = nbformat.v4.new_markdown_cell(f"# {course.title}\n\n{picture}{tr(_WELCOME)}")
     if shown:
         file = Path(shown.file)
         if not file.is_file():

@@ -1,6 +1,7 @@
-"""The commands of who writes lessons: build, lint, trial, measure, inputs.
+"""The commands of who writes lessons: lint, trial, measure, inputs.
 
-Those with which a course begins are in :mod:`autograder.cli.beginning`.
+Those with which a course begins are in :mod:`autograder.cli.beginning`, and what makes of it what
+students get in :mod:`autograder.cli.building`.
 """
 
 from __future__ import annotations
@@ -32,33 +33,6 @@ if TYPE_CHECKING:
     from autograder.course.lessons import Lesson
 
 
-@command(example="--lesson 03", statuses={0: "made"})
-@course_option
-@click.option("--lesson", metavar="NAME", help="only this lesson, as 03 or its folder")
-@click.option("--exercise", metavar="NAME", help="only the lesson of this exercise")
-@click.option("--into", type=PATH, metavar="DIR", help="write there instead")
-def build(
-    *, course: Path | None, lesson: str | None, exercise: str | None, into: Path | None
-) -> int:
-    """Make course/ and solutions/ from lessons/.
-
-    Makes build/source, which grading uses, on the way. Runs what a change can have changed and
-    nothing else.
-    """
-    from autograder.authors.trial import unproved
-    from autograder.build import build as building
-
-    its_course = course_at(course)
-    if exercise is not None:
-        [(its_lesson, _), *_] = exercises_of(its_course, (lesson,) if lesson else (), (exercise,))
-        lesson = its_lesson.folder
-    building.build(its_course, into or its_course.root, only=lesson)
-    for built in its_course.lessons if lesson is None else [its_course.lesson(lesson)]:
-        if into is None and (names := unproved(built)):
-            print(f"now: autograder trial {built.folder[:2]} --changed ({len(names)} exercises)")
-    return 0
-
-
 @command(example="03", statuses={0: "nothing found", 1: "something found"})
 @lessons_argument
 @exercise_option
@@ -77,15 +51,18 @@ def lint(
 
     Looks at the exercises, tests and catalogues of lessons/.
     """
+    its_course = course_at(course)
     chosen: dict[Lesson, list[str]] = {}
-    for its_lesson, name in exercises_of(course_at(course), lesson, exercise, changed=changed):
+    for its_lesson, name in exercises_of(its_course, lesson, exercise, changed=changed):
         chosen.setdefault(its_lesson, []).append(name)
     lessons = list(chosen)
     remarks: list[str] = []
     if chosen:  # what looks at exercises takes seconds to import
         from autograder.authors import lint as linting
+        from autograder.authors.translating import remarks as of_translations
 
         remarks = [text for lesson, names in chosen.items() for text in linting.lint(lesson, names)]
+        remarks += [] if lesson or exercise else of_translations(its_course)
     if as_json:
         print_json({"lessons": [lesson.folder for lesson in lessons], "found": remarks})
     else:

@@ -18,6 +18,7 @@ from autograder.box.sandbox import NoSandbox
 from autograder.cli import (
     author,
     beginning,
+    building,
     exporting,
     grading,
     instructor,
@@ -86,7 +87,7 @@ def _say_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
         beginning.new_course,
         beginning.new_lesson,
         beginning.import_nbgrader,
-        author.build,
+        building.build,
         author.lint,
         author.trial,
         author.measure,

@@ -11,37 +11,47 @@ from autograder.errors import WrongUse
 
 
 @command(example="02 --language de", statuses={0: "all is translated", 1: "some is not yet"})
-@click.argument("lesson", required=False, metavar="NAME", help="a lesson, as 02 or its folder")
+@click.argument(
+    "lesson",
+    required=False,
+    metavar="NAME",
+    help="a lesson, as 02 or its folder; without one, what course.toml says",
+)
 @click.option("--engine", is_flag=True, help="the engine's own words, in place of a lesson")
 @click.option("--language", required=True, metavar="XX", help="into which, such as de")
 @course_option
 def translate(*, lesson: str | None, engine: bool, language: str, course: Path | None) -> int:
     """Bring a catalogue of translations up to date.
 
-    Writes XX.po beside the lesson's sources, for a translator's editor or any other: what is new is
-    empty, what resembles a former text marked as fuzzy. What is there stays.
+    Writes XX.po beside the lesson's sources, or beside course.toml, for a translator's editor or
+    any other: what is new is empty, what resembles a former text marked as fuzzy. What is there
+    stays.
     """
     from babel import Locale, UnknownLocaleError
 
     from autograder.authors.translating import (
+        course_template,
         engine_templates,
         fill_in,
         lesson_template,
         not_translated,
     )
-    from autograder.course.translation import engine_catalogues
+    from autograder.course.translation import course_catalogue, engine_catalogues
 
-    if bool(lesson) == engine:
-        raise WrongUse("say what to translate: the name of a lesson, or --engine")
+    if lesson and engine:
+        raise WrongUse("say one of the two: the name of a lesson, or --engine")
     try:
         Locale.parse(language)
     except (UnknownLocaleError, ValueError):
         raise WrongUse(f"{language!r} is no language; say it as in de or pt_BR") from None
-    if lesson:
+    if engine:
+        brought = [*zip(engine_catalogues(language), engine_templates())]
+    elif lesson:
         its_lesson = course_at(course).lesson(lesson)
         brought = [(its_lesson.path / f"{language}.po", lesson_template(its_lesson))]
     else:
-        brought = [*zip(engine_catalogues(language), engine_templates())]
+        its_course = course_at(course)
+        brought = [(course_catalogue(its_course, language), course_template(its_course))]
     some_left = False
     for path, template in brought:
         fill_in(path, template)

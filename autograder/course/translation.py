@@ -1,7 +1,7 @@
 """A lesson in another language: the catalogues that translators write, read and joined.
 
 The engine's words are in ``autograder/languages/de.po``, and in ``instructors/`` there those that
-students never read; a lesson's in ``de.po`` beside its sources.
+students never read; a lesson's in ``de.po`` beside its sources, what course.toml says beside that.
 A lesson without one keeps its English prose, in boxes of that language. Whatever a catalogue lacks,
 or has as fuzzy, stays English.
 """
@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from babel.messages import Catalog
 
 __all__ = [
+    "course_catalogue",
     "course_in",
+    "course_words",
     "engine_catalogues",
     "engine_forms",
     "engine_words",
@@ -91,7 +93,32 @@ def course_in(course: Course, language: str) -> tuple[Course, list[str]]:
         return course, []
     lessons = tuple(replace(lesson, language=language) for lesson in course.lessons)
     english = [item.folder for item in lessons if not lesson_catalogue(item).exists()]
-    return replace(course, lessons=lessons), english
+    known = _known(course_catalogue(course, language))
+    title, package, picture = course.title, course.package, course.picture
+    return replace(
+        course,
+        lessons=lessons,
+        title=known.get(title, title),
+        package=package and replace(package, about=known.get(package.about, package.about)),
+        picture=picture
+        and replace(
+            picture,
+            says=known.get(picture.says, picture.says),
+            caption=known.get(picture.caption, picture.caption),
+        ),
+    ), english
+
+
+def course_catalogue(course: Course, language: str) -> Path:
+    """The file of what course.toml says beside its lessons, which need not be there."""
+    return course.root / "lessons" / f"{language}.po"
+
+
+def course_words(course: Course) -> list[str]:
+    """What course.toml says that is translated with no lesson."""
+    package, picture = course.package, course.picture
+    texts = [course.title, *((picture.says, picture.caption) if picture else ())]
+    return [*texts, package.about] if package else texts
 
 
 def engine_catalogues(language: str) -> tuple[Path, Path]:
@@ -151,11 +178,12 @@ def _messages(path: Path, changed: float) -> dict[str, str]:
     }
 
 
+def _known(path: Path) -> dict[str, str]:
+    return _messages(path, path.stat().st_mtime) if path.exists() else {}
+
+
 def _of_lesson(lesson: Lesson) -> dict[str, str]:
-    path = lesson_catalogue(lesson)
-    if not lesson.language or not path.exists():
-        return {}
-    return _messages(path, path.stat().st_mtime)
+    return _known(lesson_catalogue(lesson)) if lesson.language else {}
 
 
 def text_in(lesson: Lesson, text: str) -> str:

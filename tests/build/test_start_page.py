@@ -21,7 +21,7 @@ from autograder.build.start_page import SETTINGS_FOLDER, START_FILE
 from autograder.course.lessons import Course
 from autograder.course.release import MANIFEST_FILE, read_manifest, record_release, release_in
 from autograder.notebooks import is_answer, is_test, is_written
-from lesson_kit.course_map import REFRESH, as_map
+from lesson_kit.course_map import as_map, refresh
 from lesson_kit.course_progress import (
     FORMER,
     LESSON,
@@ -59,7 +59,7 @@ def test_the_page_of_the_course_lists_its_lessons_in_order() -> None:
     path, details = shown(page).split("<details>")
     links = [f"{one.folder}/{one.notebook_name}.ipynb" for one in COURSE.lessons]
     assert sorted(re.findall(r"○\xa0\[[^]]*\]\(([^)]*)\)", path)) == links
-    assert path.startswith(f"{REFRESH}**Begin with ")
+    assert path.startswith(f"{refresh()}**Begin with ")
     assert "|" not in path, "a map, not a table"
     rows = [line for line in details.splitlines() if line.startswith("| [")]
     assert len(rows) == len(COURSE.lessons)

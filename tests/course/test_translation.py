@@ -21,20 +21,37 @@ from autograder.cli.main import main
 from autograder.course.bundle import Bundle
 from autograder.course.implementations import misconceptions
 from autograder.course.languages import languages
-from autograder.course.translation import course_in, engine_catalogues, sealed_words, words_of
+from autograder.course.translation import (
+    course_in,
+    engine_catalogues,
+    sealed_words,
+    words_of,
+)
 from autograder.errors import WrongUse
 from autograder.marking.feedback import feedback_page
 from autograder.notebooks import SETUP, grade_id, tags
 from autograder.report.class_report import write_report
 from lesson_kit.attention_view import page_of
 from lesson_kit.chat_window import chat_window
-from lesson_kit.words import packed, said, speaking, tr_n
+from lesson_kit.own_frame import as_markdown
+from lesson_kit.words import packed, said, speaking, tr_n, words_in
 
 from ..conftest import COURSE, shown
+from ..hand_outs import TINY, cell_named, handed_out, read
 from ..pages_in_german import left_in_english
+from ..played import Notebook, run
 from ..report_class import CLASS, a_class
 from ..submissions import graded, notebook_with
 from ..tiny import tiny_course
+
+#: What the tiny course.toml says, translated.
+TINY_PO = """
+msgid "A tiny course"
+msgstr "Ein winziger Kurs"
+
+msgid "What doubles."
+msgstr "Was verdoppelt."
+"""
 
 GERMAN = course_in(COURSE, "de")[0].lesson("02")
 
@@ -66,7 +83,7 @@ def test_every_message_is_translated_with_its_fields_and_code() -> None:
     assert languages() == ["en", "de"]
     for engine, template in zip(engine_catalogues("de"), engine_templates()):
         assert [*not_translated(engine, template), *unfit(engine)] == []
-    assert list(remarks(GERMAN)) == []
+    assert [*remarks(GERMAN), *remarks(COURSE)] == []
 
 
 @pytest.mark.slow
@@ -123,6 +140,37 @@ def test_a_known_mistake_has_its_sentence_on_the_page(bundle: Bundle) -> None:
     assert f"<strong>Das sieht nach einem bekannten Fehler aus:</strong> {sentence}" in page
     assert "Verborgene Prüfungen von similarity_scores: andere Größen; Batch-Achsen" in page
     assert "Besteht mit der Lösung des Kurses für similarity_scores; mit deiner nicht." in page
+
+
+@pytest.mark.slow
+def test_the_start_page_and_the_package_are_german(tmp_path: Path) -> None:
+    english = handed_out(tmp_path / "english")
+    (tmp_path / "german" / "lessons").mkdir(parents=True)
+    (tmp_path / "german" / "lessons" / "de.po").write_text(TINY_PO)
+    course = handed_out(tmp_path / "german", language="de")
+    pages = [
+        "".join(f">{cell.source}<" for cell in cells) + cells[1].outputs[0].data["text/markdown"]
+        for cells in (read(folder / "start.ipynb").cells for folder in (english, course))
+    ]
+    assert left_in_english(*pages) == set()
+    assert "# Ein winziger Kurs\n\nÖffne eine Lektion" in pages[1] and "Aktualisieren" in pages[1]
+
+    book = read(course / TINY)
+    cells = [("setup", next(one.source for one in book.cells if SETUP in tags(one)))]
+    cells += [("double", "def double(x):\n    return 2 * x\n")]
+    cells += [("check", cell_named(book, "test_double").source)]
+    (said_there,) = run(Notebook(course / "01-tiny", cells))
+    kept = "Übernommen: `double` steht jetzt in my_transformer/lesson_01_tiny.py (2 Zeilen)."
+    assert kept in said_there["check"]
+    package = course / "my_transformer"
+    readme = (package / "README.md").read_text(encoding="utf-8")
+    assert "Was verdoppelt. Geschrieben habe ich sie in den Lektionen eines Kurses" in readme
+    assert "| Teil | was er ist | wo | Zeilen |" in readme
+    assert '"""Was verdoppelt.\n' in (package / "__init__.py").read_text(encoding="utf-8")
+    tests = (package / "tests" / "test_lesson_01_tiny.py").read_text(encoding="utf-8")
+    assert "Shift+Enter" not in tests
+    with speaking(words_in(course / "01-tiny")):
+        assert "### Dein Paket `my_transformer`" in as_markdown(course)
 
 
 def test_the_windows_are_german(capsys: pytest.CaptureFixture[str]) -> None:
@@ -195,6 +243,10 @@ def test_translate_keeps_what_is_there_and_says_what_is_left(
     assert "'german' is no language; say it as in de or pt_BR" in capsys.readouterr().err
     assert main([*command, "de", "--engine"]) == 2
     assert "the name of a lesson, or --engine" in capsys.readouterr().err
+    assert main(["translate", "--course", str(tmp_path), "--language", "de"]) == 1
+    assert "lessons/de.po: 2 of 2 messages to translate" in capsys.readouterr().out
+    assert main(["build", "--course", str(tmp_path), "--language", "de"]) == 2
+    assert "say with --into where" in capsys.readouterr().err
 
 
 def test_what_an_f_string_made_is_found_by_its_form() -> None:
