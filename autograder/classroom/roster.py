@@ -16,6 +16,7 @@ from autograder.classroom.headings import HEADINGS, POINTS_POSSIBLE
 from autograder.errors import WrongUse
 from autograder.tables import Table, as_cell, as_csv, read_table
 from autograder.text import plain_line
+from lesson_kit.words import N_
 
 COLUMNS = ("id", "first_name", "last_name", "email", "status", "lms_id")
 WITHDRAWN = "withdrawn"
@@ -125,7 +126,7 @@ class Roster:
         """What is to be said of somebody who handed in."""
         if not self or (student in self.by_id and not self.by_id[student].withdrawn):
             return ()
-        return ("withdrawn",) if student in self.by_id else ("not on the roster",)
+        return (N_("withdrawn"),) if student in self.by_id else (N_("not on the roster"),)
 
     def as_csv(self) -> str:
         """The text of ``roster.csv``."""

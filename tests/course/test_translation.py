@@ -135,7 +135,9 @@ def test_a_known_mistake_has_its_sentence_in_the_notebook(
 def test_a_known_mistake_has_its_sentence_on_the_page(bundle: Bundle) -> None:
     source, sentence = a_mistake()
     result = graded(bundle, notebook_with(bundle, {"similarity_scores": source}))
-    page = feedback_page(GradedSubmission("ada", result), bundle, {})
+    submission = GradedSubmission("ada", result, notes=("withdrawn",))
+    page = feedback_page(submission, bundle, {})
+    assert "<li>abgemeldet</li>" in page
     assert '<html lang="de">' in page and "<h1>2. Query, Key, Value</h1>" in page
     assert f"<strong>Das sieht nach einem bekannten Fehler aus:</strong> {sentence}" in page
     assert "Verborgene Prüfungen von similarity_scores: andere Größen; Batch-Achsen" in page
