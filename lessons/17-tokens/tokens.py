@@ -1315,7 +1315,7 @@ def bits_by_counting(model, text):
     return bits_per_character(nats / len(text), len(text), len(text))
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=5
 # Python's texts are counted, see section 3.
 ngrams = {order: NgramModel(order).fit(manual) for order in range(1, 9)}
 bits_learnt = [bits_by_counting(model, manual[:10_000]) for model in ngrams.values()]
@@ -1434,12 +1434,12 @@ def scored(model, numbers, vocabulary):
     return nats / num_tokens, bits_per_character(nats / num_tokens, num_tokens, num_characters)
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=10
 # Trained numbers: they may differ in the last digits on another machine.
 characters = sorted(set(manual))
 on_characters = train(numbers_of(manual, characters), len(characters), "on characters")
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=10
 # Trained numbers, see above.
 on_tokens = train(numbers_of(tokens, vocabulary), len(vocabulary), "on tokens")
 
@@ -1598,7 +1598,7 @@ def friends_texts():
     return learnt, "".join(sign for sign in held if sign in learnt)
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=5
 # Python's texts are counted, see section 3.
 friends_text, friends_held_out = friends_texts()
 friends = {order: NgramModel(order).fit(friends_text) for order in (3, 5, 8)}

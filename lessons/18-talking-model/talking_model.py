@@ -2008,7 +2008,7 @@ chat_window(reply_to)
 guess_unnoticed = "base"  # write "halves", "base", "heads", "norms", "gate", "read-out" or "positions"
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=10
 def losses_in_pieces(length=None, from_zero=False):
     """The loss on each text, read in pieces with a cache; positions from 0 in each piece, or counted on."""
     found = []
@@ -2146,7 +2146,7 @@ guess_sums = 15  # of 20 sums of two one-digit numbers, how many are right
 guess_free, guess_begun = 6, 6  # of 12 names, how many come freely; how many behind "Your name is"
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=5
 def begun(conversations, beginnings, max_new):
     """The likeliest next words of each conversation, behind the beginning of its answer."""
     prompts = [chat_tokens(conversation, encode, special) + encode(beginning)
@@ -2187,7 +2187,7 @@ for name, task in tasks.items():
     wrong_ones[name] = [f"{a} {sign} {b} = {number}" for hit, number, (a, sign, b, _) in zip(hits, numbers, task) if not hit][:3]
     print(f"{name:20s}{counted[name]:3d} of 20   (always the same answer: {control[name]})   wrong:", "; ".join(wrong_ones[name]))
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=10
 people = ["Anna", "Mary", "Tom", "Peter", "Sarah", "David", "Laura", "James", "Emma", "Jack", "Lucy", "Paul"]
 hello = {"role": "assistant", "content": "Hello! How can I help you today?"}
 introduced = [[user(f"Hello! My name is {name}."), hello, user("What is my name?")] for name in people]
@@ -2290,7 +2290,7 @@ for way, pick in {"greedy": greedy, "drawn": at_random}.items():
 guess_levels = 12  # write 8, 10, 12 or 16
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=5
 def with_levels(levels):
     """Read all layers again, with so many levels a block."""
     for layer, block in enumerate(blocks):

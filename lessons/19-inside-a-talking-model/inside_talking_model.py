@@ -417,7 +417,7 @@ assert not published or (heavy_unit == 1229 and abs(one - 5.876) < 1e-3 and larg
 # %% tags=["demonstration", "guess"]
 guess_without_one = 9.0  # write a number of nats
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=5
 # Numbers of the published model, which is not installed everywhere.
 downs = [block.feed_forward.down.weight for block in blocks]
 
@@ -579,7 +579,7 @@ guess_copies = 0.0  # write a share
 guess_sentences = 0.0  # write a number of nats
 
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=5
 # Numbers of the published model, which is not installed everywhere.
 def silenced(heads, how, kept_streams):
     """The last stream, without these (layer, head); kept_streams as streams() gave them."""
@@ -2148,7 +2148,7 @@ def counted(said):
 # %% tags=["demonstration", "guess"]
 guess_trained, guess_asked = 8, 4  # two numbers of 8
 
-# %% tags=["demonstration", "nbval-ignore-output"]
+# %% tags=["demonstration", "nbval-ignore-output"] seconds=10
 # Trained numbers: they may differ in the last digits on another machine.
 FROM = 24
 said = {"before": answers(), "asked in words": answers("You are a pirate. Talk like a pirate.")}
