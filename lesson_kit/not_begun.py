@@ -55,7 +55,7 @@ def _show(
 ) -> None:
     made = "" if exercise_of_cell() or not isinstance(error, Exception) else _made_above()
     _now[0] = "" if exercise_of_cell() else _stub_in(error)
-    if _now[0] or made:
+    if _now[0] or made or isinstance(error, NameError):  # it has run too early
         _close_figures()
     if _now[0] or not made:
         _given[0](kind, error, trace, tb_offset)

@@ -50,6 +50,13 @@ def test_what_a_stub_leaves_unmade_is_waited_for_and_no_figure_stays(lesson: Pat
     assert "The cell above that makes `last` waits for `double`." in printed
 
 
+def test_no_figure_stays_where_an_answers_cell_has_not_run(lesson: Path) -> None:
+    draws = "import matplotlib.pyplot as plt\n\nplt.subplots()\nprint(double(1))"
+    early, figures = said(lesson, draws, FIGURES)
+    assert "This cell could not run yet" in early
+    assert figures.strip() == "[]"
+
+
 def test_once_it_is_written_and_run_nothing_waits(lesson: Path) -> None:
     cells = ["losses = []", STUB, RUNS, DOUBLE, RUNS, MORE, DRAWS, FIGURES, "runs[5]", "min([])"]
     *_, draws, figures, wrong, other = said(lesson, *cells)
