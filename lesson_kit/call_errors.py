@@ -115,6 +115,12 @@ RULES: list[tuple[str, str, str]] = [
     ),
     (
         "TypeError",
+        r"^'(?!float\b)(\w+)' object cannot be interpreted as an integer",
+        "A whole number is needed here, such as a length or a place, and something of the kind "
+        "`\\1` is given.",
+    ),
+    (
+        "TypeError",
         r"^list indices must be integers or slices, not str",
         "A list is indexed with a text. Its entries are numbered from 0: what is the number of "
         "this one?",
