@@ -1501,7 +1501,7 @@ reply("guess_sevens", guess_sevens, came_out, why, within=1)
 assert (looks_at.argmax(-1) == torch.arange(8)).float().mean() > 0.9
 assert (mean_map.argmax(-1) == np.arange(8)).all()
 assert (sevens.argmax(-1) == np.arange(8)).mean() > 0.4  # guessing: 0.125
-assert np.diag(sevens)[:3].min() > 0.8 and np.diag(sevens)[4:].min() < 0.6
+assert np.diag(sevens)[:3].min() > 0.8
 
 figure, panels = plt.subplots(1, 2, figsize=(8.2, 4.3), layout="constrained")
 positions = [str(t) for t in range(1, 9)]
@@ -1512,15 +1512,15 @@ panels[0].set_ylabel("symbol to be written")
 show(
     figure,
     "Figure 5. The copier's maps. With random digits it looks at position 1, then 2, then 3. With one digit "
-    "eight times it begins in the same way, and loses its place on the way.",
+    "eight times it begins in the same way; how long it keeps its place depends on its training.",
     "Two attention maps of the trained copier, eight symbols by eight positions. Left, random digits: the "
     "largest weight of each row lies on the diagonal. Right, eight sevens: the first three rows have nearly all "
-    "weight there, the later ones spread it over several late positions.",
+    "weight there; the later ones may spread it over several late positions.",
     text_table(sevens, positions, positions, corner="symbol"),
 )
 
 # %% [markdown]
-# So the two GRUs keep something like a count in their states, good here for the first few of equal digits, and
+# So the two GRUs keep something like a count in their states, good at least for the first few equal digits, and
 # the look finds the state with the right count. (Outside this notebook we trained five more copiers and gave each all ten digits so: with sevens 7 or
 # 8 looks were right, with the worst digit of each 4 to 6. In lesson 7 attention gets position numbers and
 # need not count.)
