@@ -48,7 +48,7 @@ plt.rcParams["axes.prop_cycle"] = cycler(color=COLOURS)
 MAX_ANNOTATED_CELLS = 150
 
 #: Inches across, at most: with its margin some 830 pixels, what a window of 1280 has for an output.
-WIDEST = 8.1
+WIDEST = 8.2
 
 #: On a dark page light and dark change places, and hues stay: white becomes the page, blue is still
 #: blue. With each figure, for a page may not hold the others; of JupyterLab, VS Code, Colab, furo.
@@ -67,7 +67,7 @@ def _escaped(text: str) -> str:
 def as_image(figure: Figure, alt: str) -> str:
     """A figure as an HTML image with its alternative text, for light and dark pages; closes it."""
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=100, bbox_inches="tight")
+    figure.savefig(buffer, format="png", dpi=100, bbox_inches="tight", pad_inches=0.08)
     plt.close(figure)
     png = base64.b64encode(in_few_colours(buffer.getvalue())).decode()
     source = f"data:image/png;base64,{png}"

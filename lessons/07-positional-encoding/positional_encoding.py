@@ -553,12 +553,13 @@ def hands_after(axes, distance):
     here, there = sinusoidal_positional_encoding(distance + 1, 8)[[0, distance]]  # each (8,)
     for hand, length in enumerate((1.0, 0.8, 0.6, 0.4)):  # the fast hand is the longest
         sine, cosine = there[2 * hand : 2 * hand + 2]
-        style = {"color": f"C{hand}", "linewidth": 3, "label": f"hand {hand}"}
-        axes.plot([0, math.atan2(sine, cosine)], [0, length], **style)
+        angle = math.atan2(sine, cosine)
+        axes.plot([0, angle], [0, length], color=f"C{hand}", linewidth=3)
+        axes.plot(angle, length, "o", color=f"C{hand}", markersize=13)
+        axes.text(angle, length, str(hand), color="white", size=9, ha="center", va="center")
     axes.plot([0, 0], [0, 1], color="grey", linestyle=":")
-    axes.set(theta_zero_location="N", theta_direction=-1, yticks=[], ylim=(0, 1.05), xticks=[])
+    axes.set(theta_zero_location="N", theta_direction=-1, yticks=[], ylim=(0, 1.15), xticks=[])
     axes.set_title(f"{distance} words further")
-    axes.legend(loc="lower right", bbox_to_anchor=(1.25, -0.1), fontsize=7)
     cosine = (here @ there) / 4  # both have the length 2
     turns = distance / (2 * math.pi)
     return f"Hand 0 has made {turns:.1f} turns. The cosine of the two vectors is {cosine:.2f}."
@@ -763,8 +764,9 @@ for hand, axes in enumerate(panels):
     axes.add_patch(plt.Circle((0, 0), 1, fill=False, color="lightgrey"))
     axes.plot([0, across[3]], [0, up[3]], color="tab:orange")
     axes.scatter(across, up, color="tab:blue", zorder=3)
-    for position in range(8) if hand < 2 else (0, 7):
-        axes.annotate(str(position), 1.18 * np.array([across[position], up[position]]), ha="center")
+    for position in range(8) if hand == 0 else (0, 7):  # apart from each other on the slow hands
+        side = "center" if hand == 0 else "top" if position == 0 else "bottom"
+        axes.text(1.18 * across[position], 1.18 * up[position], str(position), ha="center", va=side)
     axes.set(xlim=(-1.35, 1.45), ylim=(-1.35, 1.35), aspect="equal", title=f"hand {hand}")
     axes.set(xlabel="cosine", ylabel="sine" if hand == 0 else "")
 figure.tight_layout()
@@ -964,12 +966,12 @@ with torch.no_grad():
 projected = np.array([[queries[p] @ keys[p + d] for d in distances] for p in (60, 90, 120)])
 figure, panels = plt.subplots(1, 2, figsize=(8.4, 3.3))
 for row, p, style in ((0, 60, "-"), (1, 90, "--"), (2, 120, ":")):
-    panels[0].plot(distances, plain[row], style, label=f"p = {p}")
-    panels[1].plot(distances, projected[row], style, label=f"p = {p}")
+    panels[0].plot(distances, plain[row], style)
+    (line,) = panels[1].plot(distances, projected[row], style)
+    panels[1].text(-42, projected[row][0], f"p = {p}", color=line.get_color(), ha="right", va="center")
+panels[0].annotate("one curve\nfor all three", (2, 30), (9, 29), arrowprops={"arrowstyle": "->"})
 panels[0].set(title="$PE[p] \\cdot PE[q]$", xlabel="distance $q - p$", ylabel="dot product")
-panels[1].set(title="through a random $W_q$ and $W_k$", xlabel="distance $q - p$")
-panels[0].legend()
-panels[1].legend()
+panels[1].set(title="through a random $W_q$ and $W_k$", xlabel="distance $q - p$", xlim=(-66, 43))
 figure.tight_layout()
 assert np.allclose(plain[0], plain[1:]), differs  # only the distance
 assert np.allclose(plain[0], plain[0][::-1]), differs  # the same to the left and to the right

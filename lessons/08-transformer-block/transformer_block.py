@@ -477,6 +477,25 @@ for name, change in changes.items():
 assert changes["one feature 100"].max() > 5 and changes["one feature 100"].median() > 0.3
 assert max(change.max() for name, change in changes.items() if name != "one feature 100") < 1e-3
 
+# %% tags=["demonstration"]
+sizes, shifts = torch.tensor([[0.3], [1.0], [2.0], [1.0], [0.5]]), torch.tensor([[0.0], [0.0], [0.0], [3.0], [-2.0]])
+rows = sizes * torch.randn(5, 6, generator=torch.Generator().manual_seed(2)) + shifts
+with torch.no_grad():
+    both = {"before": rows, "after: each row by itself": LayerNorm(6)(rows)}
+assert rows.std(-1).max() > 4 * rows.std(-1).min() and LayerNorm(6)(rows).std(-1).diff().abs().max() < 0.01
+figure, panels = plt.subplots(1, 2, figsize=(8.1, 2.9), layout="constrained")
+for axes, (title, numbers) in zip(panels, both.items()):
+    draw_heatmap(axes, numbers, words, [str(feature) for feature in range(6)], row_label="", column_label="feature", vmax=4, signed=True)
+    axes.set_title(title)
+show(
+    figure,
+    "Five vectors, and what your layer norm makes of them. Small, large and shifted rows become alike in size; which "
+    "feature of a word is its largest stays.",
+    "Two tables of five words by six features. Before: 'the' is near 0 throughout, 'cat' is large, 'is' lies around 3, "
+    "'sleeping' around -2. After: every row lies around 0, between -2.3 and 2.3.",
+    "\n\n".join(f"{title}\n\n{text_table(numbers, words, list('012345'), corner='feature')}" for title, numbers in both.items()),
+)
+
 # %% [markdown]
 # Layer norm forgets how large a word's numbers are and what their mean is. It keeps their pattern.
 # One huge feature makes all others small. And no word sees its neighbours.
