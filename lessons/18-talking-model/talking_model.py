@@ -363,6 +363,23 @@ if published:
     print("different numbers in a block of 32, at most:", levels)
     assert 12 < levels <= 16
 
+# %% tags=["demonstration", "nbval-ignore-output"]
+if published:
+    figure, panels = plt.subplots(1, 2, figsize=(8.1, 3.0), layout="constrained", sharey=True)
+    for axes, number in zip(panels, (0, 1229 // 32)):
+        axes.hlines(row[number].unique(), 0, 31, color="lightgrey", linewidth=0.8)
+        axes.plot(row[number], "o", color="#2166ac", markersize=4)
+        axes.set(title=f"columns {32 * number} to {32 * number + 31}", xlabel="place in its block")
+    panels[0].set_ylabel("weight")
+    panels[1].annotate("one large number: the levels\nof all 32 lie far apart", (1229 % 32, 5.87), (0.5, 3.6), arrowprops={"arrowstyle": "->"})
+    show(
+        figure,
+        "Two blocks of row 507, as your `dequantise` reads them; grey: the levels that occur. Both have sixteen at most, and "
+        "one pair of $d$ and $m$ for all 32 numbers.",
+        "Points on grey lines. Left, the lines lie close together, from -1 to 1.1. Right, they lie half a "
+        "unit apart, for one of the 32 numbers is 5.9; most others share a few levels near 0.",
+    )
+
 # %% [markdown]
 # Remember the column 1229 of this row: lesson 19 comes back to it.
 #
@@ -1239,7 +1256,7 @@ attention_view(
     torch.stack(maps),
     first=(11, 1),
     caption="Your model's heads on one sentence: L11H1 looks at the token before. In most others the first column is "
-    "dark; lesson 19 asks why.",
+    "the strongest; lesson 19 asks why.",
     alt="L11H1: a lower triangular map; most tokens look mostly at the token before them.",
 )
 one_back = maps[11][1].argmax(-1)[1:] == torch.arange(len(cat_ids) - 1)

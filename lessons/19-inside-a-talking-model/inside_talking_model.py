@@ -549,18 +549,18 @@ assert not published or sum(layer in (17, 18) for layer, _ in best) >= 4
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 figure, axes = plt.subplots(figsize=(8.2, 3.0), layout="constrained")
-picture = axes.imshow(scores.T, aspect="auto", cmap="viridis", vmin=0, vmax=1)
+picture = axes.imshow(scores.T, aspect="auto", cmap="Blues", vmin=0, vmax=1)
 axes.set(xlabel="layer", ylabel="head", xticks=range(0, num_layers, 2), yticks=range(num_heads))
 axes.annotate(
-    "they look at what followed last time", (best[0][0], best[0][1]), (14, 7), color="white", ha="right", va="center",
-    arrowprops={"arrowstyle": "->", "color": "white"},
+    "they look at what followed last time", (best[0][0], best[0][1]), (14, 7), color="#b35806", ha="right", va="center",
+    arrowprops={"arrowstyle": "->", "color": "#b35806"},
 )  # fmt: skip
 figure.colorbar(picture, label="induction score")
 show(
     figure,
     "Figure 2. Induction scores of all 270 heads. A handful in layers 17 and 18 look at what followed the last time; before layer 17 "
     "there are none.",
-    "A map of thirty layers by nine heads. Nearly all dark. Bright: " + "; ".join(
+    "A map of thirty layers by nine heads. Nearly all empty. Filled: " + "; ".join(
         f"L{layer}H{head} {scores[layer, head]:.2f}" for layer, head in best) + ".",
 )
 assert not published or scores[:16].max() < 0.5
@@ -1139,6 +1139,19 @@ checks_passed("sink_window_mask")
 # **Predict, then run.** A window of 24 of 96 positions, without a sink, with one, with four. What does
 # *one* more key change, in nats?
 
+# %% tags=["demonstration"]
+figure, panels = plt.subplots(1, 3, figsize=(8.1, 2.9), layout="constrained", sharey=True)
+for axes, (window, sinks) in zip(panels, ((12, 0), (4, 0), (4, 1))):
+    axes.imshow(sink_window_mask(12, window, sinks), cmap="Blues", vmin=0, vmax=1.4)
+    axes.set(title=f"window {window}, sinks {sinks}", xlabel="key", xticks=(0, 4, 8), yticks=(0, 4, 8))
+panels[0].set_ylabel("query")
+panels[2].annotate("one key\nmore", (0.5, 8), (2.0, 11), arrowprops={"arrowstyle": "->"})
+show(
+    figure,
+    "Your masks for twelve positions; blue: may attend. With one sink the late positions keep the first key, and nothing else.",
+    "Three square masks: a full lower triangle; a band of four along the diagonal; the same band and the first column.",
+)
+
 # %% tags=["demonstration", "guess"]
 guess_one_sink = 3.0  # how much lower is the loss with one sink
 
@@ -1263,7 +1276,7 @@ attention_view(
     [decode([token]).strip() or "␣" for token in text],
     torch.cat(found),
     first=(16, 0),
-    caption="All heads on one sentence. The dark first columns are the sinks of section 4. What you see in one "
+    caption="All heads on one sentence. The strong first columns are the sinks of section 4. What you see in one "
     "head is where to look next, and no finding.",
     alt="L16H0: a lower triangular map; most tokens look mostly at the token before them.",
 )
@@ -1734,7 +1747,7 @@ show(
     figure,
     "Figure 4. Left: the capital appears behind layer 23, from rank twenty thousand. Right: of 270 heads one adds most; what the feed-forwards add is not shown.",
     f"Left: both curves near rank 20,000 for 23 layers; then that of the own capital falls to 1, the other to {median_of_others[-1]:.0f}. Right: a map of "
-    "thirty layers by nine heads, nearly white; " + "; ".join(f"L{layer}H{head} adds {added[:, layer, head].mean():.2f}" for layer, head in fact_best[:4]) + ".",
+    "thirty layers by nine heads, nearly empty; " + "; ".join(f"L{layer}H{head} adds {added[:, layer, head].mean():.2f}" for layer, head in fact_best[:4]) + ".",
 )
 
 # %% [markdown]
@@ -1827,7 +1840,23 @@ if published:
 #
 # By hand, with $r = 1$: $A = (1, 2)$, $B = \binom{3}{0}$ and $x = (1, 1)$. $A x = 3$, so the change is
 # $(9, 0)$. Any $x$ gets a change in the direction $(3, 0)$; rank 1 has no other.
-#
+
+# %% tags=["demonstration"]
+figure, axes = plt.subplots(figsize=(7.0, 3.0), layout="constrained")
+for left, low, width, height, colour in ((0, 0, 576, 576, "#c6dbef"), (760, 0, 4, 576, "#b35806"), (860, 572, 576, 4, "#b35806")):
+    axes.add_patch(plt.Rectangle((left, low), width, height, color=colour))
+axes.text(288, 288, "W stays as it is:\n576 · 576 = 331,776 numbers", ha="center", va="center")
+axes.text(668, 288, "+", size=16, ha="center", va="center")
+axes.text(800, 288, "B", color="#b35806", va="center")
+axes.text(1148, 540, "A", color="#b35806", ha="center", va="top")
+axes.text(1148, 288, "trained:\n2 · 4 · 576 = 4,608 numbers", color="#b35806", ha="center", va="center")
+axes.set(xlim=(-20, 1460), ylim=(-20, 596), aspect="equal")
+axes.axis("off")
+show(
+    figure,
+    "A matrix of this model and its change of rank 4, drawn to scale. The product of the two lines is as large as the square.",
+    "A square of 576 by 576, and beside it two lines in another colour: B, 576 high and 4 wide, and A, 4 high and 576 wide.",
+)
 
 # %% [markdown]
 # ### Exercise 7: `LoRA`
