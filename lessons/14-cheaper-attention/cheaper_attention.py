@@ -541,9 +541,9 @@ panels[0].set_ylabel("query")
 figure.tight_layout()
 show(
     figure,
-    "Figure 2. The first 64 of 256 positions; dark: may attend. Below: through how many layers the last word can depend "
+    "Figure 2. The first 64 of 256 positions; filled: may attend. Below: through how many layers the last word can depend "
     "on the first.",
-    "Four square masks. A full lower triangle; a band along the diagonal; the band and a dark strip of the "
+    "Four square masks. A full lower triangle; a band along the diagonal; the band and a filled strip of the "
     "first columns; small triangles along the diagonal and thin vertical lines.",
     text_table(
         [[pairs, round(cost / without, 2), layers] for pairs, cost, layers in counted.values()],
@@ -1959,14 +1959,18 @@ for axes, (tried, table, unit_of, title) in zip(panels, drawn):
     axes.set(xlabel="words n", ylabel=unit_of, xticks=tried)
     axes.set_title(title, fontsize=10)
     axes.set_xticks([], minor=True)
-    axes.set_xticklabels(tried, fontsize=7, rotation=60)
-for name, numbers, line, beside in zip(reading, reading.values(), panels[0].lines, (1.8, 0.25, 0.25)):
-    panels[0].text(lengths[-2], beside * numbers[-2], name.split()[0], color=line.get_color(), ha="right", fontsize=8)
+    axes.set_xticklabels(tried, fontsize=8, rotation=60)
+for name, numbers, line in zip(reading, reading.values(), panels[0].lines):
+    style = {"color": line.get_color(), "fontsize": 9}
+    if name == "full":
+        panels[0].text(lengths[-2], 1.8 * numbers[-2], name, ha="right", **style)
+    else:  # below its line
+        panels[0].text(lengths[-3], 0.55 * numbers[-3], name.split()[0], va="top", **style)
 figure.tight_layout()
 show(
     figure,
-    "Figure 4. One head of 16, one thread, without gradients. Full attention is the steepest line to read over the whole "
-    "range; in seconds the lines need not cross where the counts do. To write one more word, the others do not ask how long the text is.",
+    "Figure 4. One head of 16, one thread, without gradients. To read, full attention is the steepest; in seconds the lines "
+    "need not cross where the counts do. To write one more word, the others do not ask how long the text is.",
     "Three plots with logarithmic axes. On the first, the line of full attention is the steepest; on the second, of "
     "seconds, over the whole range. On the third it rises, and the other two are flat.",
     "\n\n".join(
@@ -2609,7 +2613,7 @@ if published:
         axes.fill_between(radii, rows.min(1), rows.max(1), alpha=0.2)
         axes.plot(radii, rows.mean(1), style)
         if side:
-            axes.text(3, rows.mean(1)[1] + side, name, color=axes.lines[-1].get_color())
+            axes.text(3, rows.mean(1)[1] + side, name, color=axes.lines[-1].get_color(), ha="right" if side > 0 else "left")
     axes.annotate("... or a word at random", (7, kept_random.mean(1)[2]), (9, 0.22), arrowprops={"arrowstyle": "->"},
                   color=axes.lines[-1].get_color())  # fmt: skip
     axes.set_xscale("log", base=2)
