@@ -1920,8 +1920,8 @@ assert 0.45 < tiny.float().mean() < 0.65
 # ### What they have learned
 #
 # Back to the squared error. What have the two models of variance 1 learned? Their weights are a table,
-# and a table of weights is best seen as a picture: one row a query, one column a key, the darker the
-# more weight. Every later lesson reads such **maps**, so you write the function that draws them.
+# and a table of weights is best seen as a picture: one row a query, one column a key, the
+# stronger the colour, the more weight. Every later lesson reads such **maps**, so you write the function that draws them.
 # [seaborn](https://seaborn.pydata.org) draws one in a line. **Predict, then run:** the weights below
 # lie between 0.19 and 0.21. Which of the two pictures will show that?
 

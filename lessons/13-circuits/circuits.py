@@ -308,7 +308,7 @@ figure, panels = plt.subplots(1, 2, figsize=(8.3, 4.5))
 for axes, weights, title in zip(panels, designed_maps, ("first layer", "second layer"), strict=True):
     draw_heatmap(axes, weights, labels, labels)
     for text in axes.texts:
-        text.set(visible=float(text.get_text()) >= 0.1, fontsize=6.5)
+        text.set(visible=float(text.get_text()) >= 0.1, fontsize=7.5)
     axes.set_title(title)
     axes.tick_params(axis="x", rotation=90)
 panels[1].set_ylabel("")
@@ -691,7 +691,7 @@ for axes, table, title, begin in ((panels[0], induction, "induction score:\nall 
     axes.add_patch(plt.Rectangle((begin, 0), 4, 5, fill=False, edgecolor="#b35806", linewidth=2, clip_on=False))
     axes.set_title(title, color="#b35806")
     for text in axes.texts:
-        text.set_fontsize(7.5)
+        text.set_fontsize(9)
 panels[1].set_yticks([])
 figure.tight_layout()
 show(

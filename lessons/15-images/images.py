@@ -1082,7 +1082,7 @@ show(
     "Figure 2. Two pictures, and four answers to 'which patches counted?', each divided by its largest "
     "number. They do not agree, and no picture can say which of them is right.",
     "Two rows of five panels: a digit, then four grids of four by four in blue: rollout, gradient, hiding "
-    "with blank, hiding with other pictures. The dark cells differ from grid to grid.",
+    "with blank, hiding with other pictures. The filled cells differ from grid to grid.",
     text_table(torch.stack([values for _, values in columns]), [name for name, _ in columns],
                [str(number) for number in range(16)], corner="measure \\ patch"),
 )  # fmt: skip
@@ -1143,8 +1143,8 @@ for number, colour in enumerate(("#08306b", "#4292c6", "#9ecae1")):
 for place, judge in zip(np.arange(3) * 0.27 + 5.73, judges):
     axes.text(place, 0.84, judge, rotation=90, ha="center", fontsize=8)
 axes.text(5.62, 0.97, "replaced with", fontsize=8, ha="right")
-axes.annotate("made like its judge", (2.73, 0.07), (1.0, 0.75), arrowprops={"arrowstyle": "->"})
-axes.set_xticks(range(len(names)), names, rotation=15)
+axes.annotate("made like its judge", (2.73, 0.07), (0.6, 0.85), arrowprops={"arrowstyle": "->"})
+axes.set_xticks(range(len(names)), [name.replace(" ", "\n", 1) for name in names])
 axes.set(ylabel="answers that stay (lower is better)", ylim=(0, 1.25), yticks=np.arange(0, 1.1, 0.25))
 figure.tight_layout()
 show(
