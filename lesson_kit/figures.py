@@ -6,8 +6,6 @@ also brings its numbers as a folded text table.
 
 from __future__ import annotations
 
-import base64
-import html
 import io
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
@@ -21,6 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.rcsetup import cycler
 from PIL import Image  # matplotlib brings it
 
+from .images import html_image
 from .words import said, tr
 
 __all__ = [
@@ -50,14 +49,6 @@ MAX_ANNOTATED_CELLS = 150
 #: Inches across, at most: with its margin some 830 pixels, what a window of 1280 has for an output.
 WIDEST = 8.2
 
-#: On a dark page light and dark change places, and hues stay: white becomes the page, blue is still
-#: blue. With each figure, for a page may not hold the others; of JupyterLab, VS Code, Colab, furo.
-STYLE = (
-    '<style>:is([data-jp-theme-light="false"], .vscode-dark, [theme="dark"], [data-theme="dark"]) '
-    "img.drawn {filter: invert(0.93) hue-rotate(180deg)} @media (prefers-color-scheme: dark) "
-    '{[data-theme="auto"] img.drawn {filter: invert(0.93) hue-rotate(180deg)}}</style>'
-)
-
 
 def _escaped(text: str) -> str:
     """Text for Markdown in which a token such as <end> is no HTML tag."""
@@ -69,9 +60,7 @@ def as_image(figure: Figure, alt: str) -> str:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=100, bbox_inches="tight", pad_inches=0.08)
     plt.close(figure)
-    png = base64.b64encode(in_few_colours(buffer.getvalue())).decode()
-    source = f"data:image/png;base64,{png}"
-    return f'{STYLE}<img class="drawn" alt="{html.escape(alt)}" src="{source}">'
+    return html_image(in_few_colours(buffer.getvalue()), "png", alt)
 
 
 def in_few_colours(png: bytes) -> bytes:

@@ -2,18 +2,17 @@
 
 The course says what stands on the way: its stations with their numbers lie in the file beside the
 notebook, each with the lessons that are about it; a course without them shows nothing. The picture
-is an image with its text in words, because JupyterLab's sanitiser takes ``<svg>`` away, and stands
-on a light ground of its own, which holds in both themes.
+is an image with its text in words, because JupyterLab's sanitiser takes ``<svg>`` away.
 """
 
 from __future__ import annotations
 
 import html
-from base64 import b64encode
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from .images import html_image
 from .setting import beside_notebook, unpack
 
 __all__ = ["WAY", "as_image", "show_strip", "show_way", "strip", "whole"]
@@ -50,8 +49,7 @@ def show_strip() -> None:
 
 def as_image(svg: str, words: str) -> str:
     """An SVG as HTML that stays where ``<svg>`` itself is taken away."""
-    data = b64encode(svg.encode()).decode()
-    return f'<img alt="{html.escape(words)}" src="data:image/svg+xml;base64,{data}">'
+    return html_image(svg.encode(), "svg+xml", words)
 
 
 def _display(svg: str, way: dict[str, Any]) -> None:

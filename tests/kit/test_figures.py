@@ -17,7 +17,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from autograder.notebooks import joined, png_of
-from lesson_kit import figures
+from lesson_kit import figures, images
 
 matplotlib.use("agg")
 
@@ -119,7 +119,7 @@ def test_a_lesson_s_figures_fit_a_page_light_or_dark(solved: Path) -> None:
             width = int.from_bytes(base64.b64decode(picture)[16:20], "big")
             caption = joined(below.get("data", {}).get("text/markdown")).partition("\n")[0]
             if not re.match(
-                re.escape(figures.STYLE) + '<img class="drawn" alt="[^"]',
+                re.escape(images.STYLE) + '<img class="drawn" alt="[^"]',
                 joined(data.get("text/html")),
             ):
                 wrong.append(
