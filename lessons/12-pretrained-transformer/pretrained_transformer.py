@@ -1270,6 +1270,25 @@ for number in misses:
 assert not published or right["the model"] >= 13
 assert not published or max(list(right.values())[1:]) <= 2
 
+# %% tags=["demonstration", "nbval-ignore-output"]
+figure, axes = plt.subplots(figsize=(5.2, 4.0), layout="constrained")
+near, decoy = (first * second).sum(-1), (first * third).sum(-1)
+axes.axline((0.7, 0.7), slope=1, color="grey", linestyle=":")
+for is_so, marker, colour in ((near > decoy, "o", "C0"), (near <= decoy, "x", "C1")):
+    axes.plot(decoy[is_so], near[is_so], marker, color=colour)
+axes.text(0.03, 0.94, "right: nearer to the same in other words", color="C0", transform=axes.transAxes)
+axes.text(0.97, 0.04, "wrong: nearer to the same words", color="C1", ha="right", transform=axes.transAxes)
+axes.set(xlabel="cosine with the third sentence", ylabel="cosine with the second")
+axes.margins(0.15)
+show(
+    figure,
+    "One point a triple, by your `sentence_embedding`. Above the line the model is right; where the third sentence "
+    "is much like the first, at the right, it is hardly right or wrong.",
+    "Twenty points: the cosine of the first sentence with the second, over that with the third. "
+    f"{right['the model']} lie above the diagonal, {len(misses)} below.",
+)
+assert not published or (near - decoy)[decoy > 0.68].max() < 0.1
+
 # %% [markdown]
 # Fifteen of twenty. A coin gets ten, and fifteen or more in one of fifty tries; words alone get 0,
 # since the triples are made to mislead them. So the blocks add something that word vectors alone
@@ -1672,7 +1691,7 @@ for name, marker in (("[CLS]", "o"), ("[SEP]", "x")):
         axes.plot(layer + spread, on[name][layer], marker, color="C0" if name == "[CLS]" else "C1",
                   markersize=5)  # fmt: skip
 axes.text(4.4, 0.93, "on [CLS]", color="C0")
-axes.text(4.4, 0.0, "on [SEP]", color="C1")
+axes.text(4.4, 0.14, "on [SEP]", color="C1")
 axes.set(xlabel="layer", ylabel="share of the words' attention", ylim=(-0.02, 1))
 layers = [f"layer {layer}" for layer in range(num_layers)]
 show(
@@ -1958,7 +1977,7 @@ show(
     figure,
     "Figure 2. Both heads send 'it' to 'cat', the left one with more weight. What does each do with the "
     "other words? The question below is about that.",
-    "Two maps of 13 by 13 tokens. Left, L5H11: the column 'cat' is dark in nearly all rows. Right, L3H1: 'the' "
+    "Two maps of 13 by 13 tokens. Left, L5H11: the column 'cat' is filled in nearly all rows. Right, L3H1: 'the' "
     "to its noun, 'on' to 'mat', 'it' to 'cat', and most other rows on [CLS].",
     "\n\n".join(f"{name}\n\n{text_table(one, tokens, tokens)}" for name, one in chosen_heads.items()),
 )
