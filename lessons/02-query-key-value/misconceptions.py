@@ -83,9 +83,9 @@ with exercise("similarity_scores"):
     wrong(
         "one_query_only",
         "return 1.0 * (keys @ query)",
-        "Your code serves one query. With batch axes the features of query and keys no longer "
-        "meet: a matrix product, for one, takes the wrong axis of the query for them. Leading "
-        "axes of query and keys must broadcast.",
+        "This is right for one query. With batch axes it no longer sums over the features: a matrix "
+        "product, for example, takes another axis of the query for them. Leading axes of query and "
+        "keys must broadcast.",
         edge=True,
     )
 
@@ -245,18 +245,18 @@ with exercise("similarity_scores"):
     wrong(
         "loop_over_whole_queries",
         "return np.array([1.0 * (query * key).sum() for key in keys])",
-        "Your code serves one query. With batch axes the features of query and keys no longer "
-        "meet: a matrix product, for one, takes the wrong axis of the query for them. Leading "
-        "axes of query and keys must broadcast.",
+        "This is right for one query. With batch axes it no longer sums over the features: a matrix "
+        "product, for example, takes another axis of the query for them. Leading axes of query and "
+        "keys must broadcast.",
         seen="a trial with typical wrong answers",
     )
 
     wrong(
         "loop_over_dots",
         "return np.array([1.0 * np.dot(key, query) for key in keys])",
-        "Your code serves one query. With batch axes the features of query and keys no longer "
-        "meet: a matrix product, for one, takes the wrong axis of the query for them. Leading "
-        "axes of query and keys must broadcast.",
+        "This is right for one query. With batch axes it no longer sums over the features: a matrix "
+        "product, for example, takes another axis of the query for them. Leading axes of query and "
+        "keys must broadcast.",
         seen="a trial with typical wrong answers",
     )
 
@@ -1555,6 +1555,13 @@ with exercise("mended_look_up"):
         {"softmax(scores / temperature)": "softmax(scores / temperature, axis=0)"},
         "Your weights sum to 1 over the sentences. The weights of a query are its shares among the "
         "keys, the last axis.",
+    )
+    wrong(
+        "look_up_without_an_axis",
+        {"keys[:, None]": "keys"},
+        "Queries (batch, n_q, d) and keys (batch, n, d) do not meet as they should: what stands before the "
+        "features of the queries is taken for two batch axes. Line A of the given code is right.",
+        seen="a trial with typical wrong answers",
     )
     wrong(
         "look_up_without_temperature",
