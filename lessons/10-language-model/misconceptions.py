@@ -523,9 +523,8 @@ with exercise("training_step"):
     wrong(
         "step_keeps_gradients",
         {"optimizer.zero_grad()": ""},
-        "What lies on the gradients when the step is called still counts, as where they are never "
-        "cleared. torch adds the new ones to the old ones: a step then goes in the direction of all texts "
-        "so far.",
+        "Gradients that lie there when the step is called still count, as where they are cleared at the "
+        "end of the step, or never: torch adds the new ones to them. Clear them before backward.",
         seen="public issues: zero_grad forgotten",
     )
 
@@ -535,8 +534,8 @@ with exercise("training_step"):
             "optimizer.zero_grad()": "",
             "optimizer.step()": "optimizer.step(); optimizer.zero_grad()",
         },
-        "What lies on the gradients when the step is called the first time still counts, as where "
-        "they are cleared at the end of the step. Clear them before backward.",
+        "Gradients that lie there when the step is called still count, as where they are cleared at the "
+        "end of the step, or never: torch adds the new ones to them. Clear them before backward.",
     )
 
     wrong(
