@@ -7,17 +7,23 @@ import json
 import shutil
 import tempfile
 import zipfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from nbgrader.api import Gradebook
 
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.new_class import new_class
+from autograder.marking import grade_class as grading
+from autograder.marking.grade_class import ClassResult
 from autograder.notebooks import grade_id
 
-from .submissions import notebook_with
+from .submissions import boxes, notebook_with
 from .tiny import tiny_course
 
 LESSON = "01-tiny"
@@ -41,6 +47,35 @@ def new(tmp_path: Path) -> ClassFolder:
     """A new class, ``tmp_path/class``, of the tiny course, ``tmp_path/course``."""
     shutil.copytree(_made(), tmp_path, dirs_exist_ok=True)
     return ClassFolder.open(tmp_path / "class")
+
+
+class AtOnce(Executor):
+    """Grades in this process, which has a fork server, after something else has happened."""
+
+    def __init__(self, before: Callable[[], object] = lambda: None) -> None:
+        self.before = before
+
+    def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:  # type: ignore[override]
+        self.before()
+        future: Future[Any] = Future()
+        try:
+            future.set_result(function(*args, **kwargs))
+        except BaseException as error:
+            future.set_exception(error)
+        return future
+
+
+@contextmanager
+def without_workers(executor: Executor | None = None) -> Iterator[None]:
+    """Classes are graded in this process: workers take seconds to start."""
+    with patch.object(grading, "local", lambda workers: nullcontext(executor or AtOnce())):
+        yield
+
+
+def grade_here(folder: ClassFolder, executor: Executor | None = None, **what: Any) -> ClassResult:
+    """Grade a class without workers."""
+    with without_workers(executor):
+        return grading.grade_class(folder, sandbox=boxes().backend, quiet=True, **what)
 
 
 def dated(folder: ClassFolder, late: str = "per_day = 10\ngrace_minutes = 15") -> ClassFolder:

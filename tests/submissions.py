@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import copy
 import json
 from functools import cache
@@ -17,6 +16,7 @@ from autograder.course.bundle import Bundle
 from autograder.grade.grading import grade
 from autograder.grade.limits import Limits
 from autograder.grade.result import Result
+from autograder.grade.worker import _boxes
 from autograder.notebooks import grade_id, is_answer
 
 SEED = 20260
@@ -67,12 +67,10 @@ def why_not_confined() -> str:
     return f"Student code cannot be confined on this machine: {says}." if says else ""
 
 
-@cache
 def boxes() -> Boxes:
-    """Boxes as confined as this machine allows; one fork server for all tests of a process."""
-    made = Boxes(best_backend(protections()))
-    atexit.register(made.close)
-    return made
+    """Boxes as confined as this machine allows; one fork server for all tests of a process, and
+    for what :func:`.classes.grade_here` grades."""
+    return _boxes(best_backend(protections()), ())
 
 
 def points(verdict: Result) -> dict[str, float]:

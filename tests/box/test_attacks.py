@@ -8,8 +8,7 @@ import hashlib
 import json
 import os
 import zipfile
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future
+from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -35,14 +34,13 @@ from autograder.course.bundle import Bundle, TestCell
 from autograder.grade.course_code import CourseCode
 from autograder.grade.grading import grade
 from autograder.grade.result import Result
-from autograder.marking import grade_class as grading
 from autograder.marking.feedback import feedback_page
 from autograder.marking.grade_class import grade_class
 from autograder.notebooks import grade_id
 from autograder.text import plain_line
 from lesson_kit.exceptions import REFUSED
 
-from ..classes import new
+from ..classes import AtOnce, grade_here, new
 from ..conftest import ROOT, sampled
 from ..submissions import as_bytes, boxes, graded, notebook_with, points, why_not_confined
 from ..tiny import tiny_course
@@ -468,22 +466,9 @@ def test_a_request_is_text_and_nobody_elses(
     (school.root / "requests.csv").unlink()
 
 
-class AtOnce(Executor):
-    """Grades in this process, after something else has happened."""
-
-    def __init__(self, before: Callable[[], object]) -> None:
-        self.before = before
-
-    def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:  # type: ignore[override]
-        self.before()
-        future: Future[Any] = Future()
-        future.set_result(function(*args, **kwargs))
-        return future
-
-
 @pytest.mark.slow
 def test_a_notebook_that_is_replaced_while_it_is_graded_has_the_verdict_of_what_was_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     folder = new(tmp_path)
     bundle = folder.bundle("01-tiny")
@@ -491,15 +476,11 @@ def test_a_notebook_that_is_replaced_while_it_is_graded_has_the_verdict_of_what_
     hand_in(folder, "ada", wrong)
     hand_in(folder, "bob", right)
 
-    @contextlib.contextmanager
-    def meanwhile(workers: int) -> Iterator[Executor]:
-        yield AtOnce(lambda: (hand_in(folder, "ada", right), hand_in(folder, "bob", wrong)))
-
-    with monkeypatch.context() as patched:
-        patched.setattr(grading, "local", meanwhile)
-        grade_class(folder, sandbox=boxes().backend, quiet=True)
+    grade_here(
+        folder, AtOnce(lambda: (hand_in(folder, "ada", right), hand_in(folder, "bob", wrong)))
+    )
     first = {who: one["score"] for who, one in entries(folder).items()}
-    grade_class(folder, workers=1, sandbox=boxes().backend, quiet=True)
+    grade_here(folder)
     assert first in ({"ada": 0.0, "bob": 8.0}, {"ada": 0.0, "bob": 0.0})  # bob's is read later
     assert {who: one["score"] for who, one in entries(folder).items()} == {"ada": 8.0, "bob": 0.0}
 

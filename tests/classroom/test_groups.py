@@ -16,10 +16,9 @@ from autograder.lms.layouts import readings
 from autograder.lms.moodle import moodle
 from autograder.lms.student_standings import standings
 from autograder.marking.by_question import Marking
-from autograder.marking.grade_class import grade_class
 
-from ..classes import LESSON, new, pack, solved
-from ..submissions import as_bytes, boxes
+from ..classes import LESSON, grade_here, new, pack, solved
+from ..submissions import as_bytes
 
 pytestmark = pytest.mark.slow
 
@@ -192,7 +191,7 @@ def test_a_group_has_one_verdict_one_marking_and_everybodys_points(
     }
     files = {f"{name}_assignsubmission_file_/tiny.ipynb": data for name, data in teams.items()}
     carry_out(folder, plan(folder, [pack(tmp_path / "m.zip", files)]))
-    result = grade_class(folder, sandbox=boxes().backend, workers=1, quiet=True)
+    result = grade_here(folder)
     scores = {one.student: one.result.score for one in result.submissions}
     assert scores == {"jg1": 8, "ada": 8, "bob": 8, "cy": 0, "di": 0}
     assert len(list((folder.root / ".results").glob("*.json"))) == 2

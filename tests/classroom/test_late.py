@@ -26,9 +26,8 @@ from autograder.classroom.late import (
 )
 from autograder.classroom.standing import settle
 from autograder.errors import WrongUse
-from autograder.marking.grade_class import grade_class
 
-from ..classes import LESSON, dated, entries, give_by_hand, hand_in, new, solved
+from ..classes import LESSON, dated, entries, give_by_hand, grade_here, hand_in, new, solved
 from ..nbgrader_buttons import nbgrader, press
 from ..submissions import boxes
 
@@ -161,7 +160,7 @@ def test_a_timestamp_that_is_none_costs_nobody_a_verdict(tmp_path: Path) -> None
         path = hand_in(folder, who, solved(folder))
         (path.parent / "timestamp.txt").write_text(text)
     hand_in_at(folder, "zoe", 2 * DAY)
-    result = grade_class(folder, sandbox=boxes().backend, quiet=True)
+    result = grade_here(folder)
     assert not result.not_judged
     assert {who: one["total"] for who, one in entries(folder).items()} == {
         "ada": 8.0,
@@ -183,7 +182,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> ClassFolder:
     hand_in_at(folder, "bob", 10)
     hand_in_at(folder, "cleo", DAY + 5, why="Because.")
     hand_in(folder, "dan", solved(folder))  # nobody knows when
-    grade_class(folder, sandbox=boxes().backend, quiet=True)
+    grade_here(folder)
     return folder
 
 
@@ -245,7 +244,7 @@ def test_points_by_hand_count_and_an_extension_too(graded: ClassFolder) -> None:
 def test_without_due_dates_nobody_is_late(tmp_path: Path) -> None:
     folder = new(tmp_path)
     hand_in(folder, "ada", b"")
-    grade_class(folder, sandbox=boxes().backend, quiet=True)
+    grade_here(folder)
     (found,) = entries(folder).values()
     assert (found["late_minutes"], found["penalty"], found["total"]) == (None, 0.0, 0.0)
 
@@ -281,5 +280,5 @@ def test_mistakes_in_class_toml_are_named_before_anything_is_written(
     path.write_text(path.read_text().replace(old, new_text, 1))
     hand_in(folder, "ada", b"")
     with pytest.raises(WrongUse, match=says):
-        grade_class(ClassFolder.open(folder.root), sandbox=boxes().backend, quiet=True)
+        grade_here(ClassFolder.open(folder.root))
     assert not (folder.root / "grades.json").exists()

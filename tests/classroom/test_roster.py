@@ -14,11 +14,10 @@ from autograder.classroom.late import Standing
 from autograder.classroom.roster import WITHDRAWN, Member, Roster, RosterError, import_roster
 from autograder.cli.main import main
 from autograder.grade.result import GRADED, Result
-from autograder.marking.grade_class import grade_class
 from autograder.marking.totals import exceptions, totals
 from autograder.tables import SpreadsheetError
 
-from ..classes import LESSON, entries, hand_in, new, solved
+from ..classes import LESSON, entries, grade_here, hand_in, new, solved
 from ..submissions import boxes
 from ..tiny import tiny_course
 
@@ -151,7 +150,7 @@ def test_grading_a_class_with_a_roster(tmp_path: Path, capsys: pytest.CaptureFix
     text = (folder.root / "roster.csv").read_text()
     text = text.replace("bob,Bob,B,,\n", "").replace("yan,Yan,Y,,withdrawn", "yan,Yan,Y,,")
     (folder.root / "roster.csv").write_text(text)
-    grade_class(ClassFolder.open(folder.root), sandbox=boxes().backend, quiet=True)
+    grade_here(ClassFolder.open(folder.root))
     assert set(entries(folder)) == {"ada", "yan", "zoe", "mallory"}
 
 
@@ -163,7 +162,7 @@ def test_nobody_is_missing_before_the_due_date(tmp_path: Path) -> None:
     hand_in(folder, "ada", b"")
     for date, missing in (("2999-01-01", set()), ("2020-01-01", {"bob"})):
         settings.write_text(text.replace("[due]", f'[due]\n"{LESSON}" = {date}T00:00:00Z'))
-        result = grade_class(ClassFolder.open(folder.root), sandbox=boxes().backend, quiet=True)
+        result = grade_here(ClassFolder.open(folder.root))
         assert {one.student for one in result.submissions} == {"ada"} | missing
 
 

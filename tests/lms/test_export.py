@@ -17,11 +17,9 @@ from autograder.lms.export import ExportError, plain
 from autograder.lms.final_table import final
 from autograder.lms.moodle import MOODLE_COLUMNS, moodle
 from autograder.lms.student_standings import NothingGraded, standings
-from autograder.marking.grade_class import grade_class
 from autograder.marking.hand_back import write_pages
 
-from ..classes import LESSON, dated, give_by_hand, new, pack, solved
-from ..submissions import boxes
+from ..classes import LESSON, dated, give_by_hand, grade_here, new, pack, solved
 from .plugin import BLACKBOARD, install
 
 ROSTER = """id,first_name,last_name,email,status,lms_id
@@ -49,7 +47,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> ClassFolder:
             top / f"{number}.zip", {MOODLE.format(name, number): content}, (2026, 3, day, 1, 0, 0)
         )
         collecting.carry_out(folder, collecting.plan(folder, [path]))
-    grade_class(folder, sandbox=boxes().backend, quiet=True)
+    grade_here(folder)
     give_by_hand(folder, "ada", 2.0)
     return folder
 

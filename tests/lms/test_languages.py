@@ -15,11 +15,9 @@ from autograder.lms.canvas import canvas
 from autograder.lms.export import ExportError
 from autograder.lms.moodle import moodle
 from autograder.lms.student_standings import standings
-from autograder.marking.grade_class import grade_class
 from autograder.tables import read_table
 
-from ..classes import LESSON, give_by_hand, hand_in, new, solved
-from ..submissions import boxes
+from ..classes import LESSON, give_by_hand, grade_here, hand_in, new, solved
 
 ROSTER = """id,first_name,last_name,email,status,lms_id
 ada,Ada,Lovelace,ada@example.org,,1001
@@ -39,7 +37,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> ClassFolder:
     folder = ClassFolder.open(folder.root)
     hand_in(folder, "ada", solved(folder, why="Because."))
     hand_in(folder, "bob", solved(folder))
-    grade_class(folder, sandbox=boxes().backend, quiet=True)
+    grade_here(folder)
     give_by_hand(folder, "ada", 1.5)
     return folder
 

@@ -42,6 +42,7 @@ from ..classes import (
     LESSON,
     entries,
     give_by_hand,
+    grade_here,
     hand_in,
     new,
     quiet,
@@ -200,14 +201,14 @@ def test_a_later_grading_replaces_an_earlier_one(tmp_path: Path) -> None:
     folder = new(tmp_path)
     hand_in(folder, "ada", solved(folder, why="Because."))
     hand_in(folder, "bob", solved(folder))
-    grade_class(folder, sandbox=boxes().backend, quiet=True)
+    grade_here(folder)
     give_by_hand(folder, "ada", 2.5)
     assert scores_in_gradebook(folder) == {"ada": 10.5, "bob": 8.0}
 
     # The same answer again, with less code: the person's points stay, the others go.
     less = solved(folder, why="Because.", quadruple="def quadruple(x):\n    return x\n")
     hand_in(folder, "ada", less)
-    grade_class(folder, students=["ada"], sandbox=boxes().backend, quiet=True)
+    grade_here(folder, students=["ada"])
     assert scores_in_gradebook(folder) == {"ada": 6.5, "bob": 8.0}
     page = (folder.root / "feedback" / "ada" / LESSON / "tiny.html").read_text()
     assert "2.5 of 3" in page
@@ -215,11 +216,11 @@ def test_a_later_grading_replaces_an_earlier_one(tmp_path: Path) -> None:
 
     # Another answer: it has to be read again. Then a file that is nothing.
     hand_in(folder, "ada", solved(folder, why="No, because."))
-    grade_class(folder, students=["ada"], sandbox=boxes().backend, quiet=True)
+    grade_here(folder, students=["ada"])
     assert scores_in_gradebook(folder)["ada"] == 8.0
     assert entries(folder)["ada"]["needs_manual_grade"] is True
     hand_in(folder, "ada", b"")
-    grade_class(folder, students=["ada"], sandbox=boxes().backend, quiet=True)
+    grade_here(folder, students=["ada"])
     assert scores_in_gradebook(folder) == {"ada": 0.0, "bob": 8.0}
 
 
@@ -232,13 +233,13 @@ def test_what_is_wrong_with_a_class_is_said(tmp_path: Path) -> None:
     with pytest.raises(ClassError, match="is not empty"):
         new_class(tiny_course(tmp_path / "again"), folder.root, say=quiet)
     with pytest.raises(ClassError, match="there are 01-tiny"):
-        grade_class(folder, assignments=["02-other"], sandbox=boxes().backend, quiet=True)
+        grade_here(folder, assignments=["02-other"])
     with pytest.raises(ClassError, match="'zoe' has handed nothing in"):
-        grade_class(folder, students=["zoe"], sandbox=boxes().backend, quiet=True)
+        grade_here(folder, students=["zoe"])
     (folder.root / "grades.json").write_text("{")
     hand_in(folder, "ada", b"")
     with pytest.raises(GradesError, match="move it away"):
-        grade_class(folder, sandbox=boxes().backend, quiet=True)
+        grade_here(folder)
 
 
 @pytest.mark.parametrize(
@@ -256,7 +257,7 @@ def test_class_toml_mistakes_are_named(tmp_path: Path, old: str, new_text: str, 
     path.write_text(path.read_text().replace(old, new_text, 1))
     hand_in(folder, "ada", b"")
     with pytest.raises(ClassError, match=says):
-        grade_class(ClassFolder.open(folder.root), sandbox=boxes().backend, quiet=True)
+        grade_here(ClassFolder.open(folder.root))
 
 
 def test_a_new_class_says_the_limits_and_the_policy_that_hold(tmp_path: Path) -> None:
@@ -374,7 +375,7 @@ def test_what_goes_wrong_with_one_submission_is_named_and_the_others_are_graded(
 
     monkeypatch.setattr("autograder.marking.grade_class.make_task", broken)
     monkeypatch.setattr("autograder.marking.grade_class.autograded_notebook", notebook)
-    result = grade_class(folder, sandbox=boxes().backend, quiet=True)
+    result = grade_here(folder)
     named = {one.student: one.result.reason.splitlines()[-1] for one in result.not_judged}
     assert set(named) == {"bob", "cleo", "dan"}
     assert "feedback/bob" in named["bob"]
@@ -399,7 +400,7 @@ def test_a_full_disk_ends_grading(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("autograder.marking.grade_class.write_whole", full)
     with pytest.raises(OSError, match="No space"):
-        grade_class(folder, sandbox=boxes().backend, quiet=True)
+        grade_here(folder)
 
 
 def test_a_release_holds_all_that_its_notebook_needs(tmp_path: Path) -> None:
@@ -446,7 +447,7 @@ answer_size = "b" if "replies" in known else "a"
 """
     hand_in(folder, "ada", solved(folder))
     hand_in(folder, "bob", solved(folder, answer_size=tries))
-    grade_class(folder, sandbox=boxes().backend, quiet=True)
+    grade_here(folder)
     assert {who: one["score"] for who, one in entries(folder).items()} == {"ada": 8.0, "bob": 7.0}
 
 

@@ -24,16 +24,14 @@ from autograder.classroom.grades_file import read_grades
 from autograder.classroom.marking_log import MARKING_LOG, Given, agreements, given_so_far, note
 from autograder.course.translation import engine_words
 from autograder.marking.by_question import Marking
-from autograder.marking.grade_class import grade_class
 from autograder.marking.mark_server import application
 from autograder.marking.questions import Conflict, MarkingError, Share
 from autograder.report.class_report import write_report
 from lesson_kit.words import speaking
 
 from ..browser.window import needs_chromium, window
-from ..classes import LESSON, hand_in, new, scores_in_gradebook, solved
+from ..classes import LESSON, grade_here, hand_in, new, scores_in_gradebook, solved
 from ..pages_in_german import left_in_english
-from ..submissions import boxes
 
 QUESTION = "written_why"
 STUDENTS = ("ada", "bob", "cleo", "dan")
@@ -51,7 +49,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> ClassFolder:
     for who in (*STUDENTS, "zoe"):
         hand_in(folder, who, solved(folder, why=f"Because $x^2$ <b>says</b> number {len(who)}."))
     hand_in(folder, "eve", solved(folder))
-    grade_class(folder, sandbox=boxes().backend, quiet=True)
+    grade_here(folder)
     return folder
 
 

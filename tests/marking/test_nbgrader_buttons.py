@@ -14,12 +14,12 @@ from nbgrader.preprocessors import ClearSolutions
 
 from autograder.build.stubs import ClearSolutionsAndAnswers
 from autograder.classroom.folder import ClassFolder
-from autograder.marking.grade_class import grade_class
 
 from ..classes import (
     LESSON,
     entries,
     give_by_hand,
+    grade_here,
     hand_in,
     new,
     scores_in_gradebook,
@@ -88,7 +88,7 @@ def test_nbgrader_autograde_is_autograder_grade(tmp_path: Path) -> None:
     (theirs.root / "class.toml").write_text(text.replace(old, seed))
     for folder in (ours, theirs):
         hand_in_a_class(folder)
-    grade_class(ours, workers=1, sandbox=boxes().backend, quiet=True)
+    grade_here(ours)
 
     # One student, then the class: a broken notebook stops nobody.
     ran = nbgrader(theirs, "autograde", LESSON, "--student", "bob")
@@ -149,7 +149,7 @@ def test_generate_feedback_writes_our_pages(tmp_path: Path) -> None:
     folder = tiny_class(tmp_path)
     hand_in(folder, "ada", solved(folder, why="Because."))
     hand_in(folder, "bob", solved(folder, double="def double(x):\n    return x + x\n"))
-    grade_class(folder, workers=1, sandbox=boxes().backend, quiet=True)
+    grade_here(folder)
     before = {student: files(folder, student)[1] for student in ("ada", "bob")}
     give_by_hand(folder, "ada", 2.5)
     (folder.root / "feedback" / "bob" / LESSON / "tiny.html").unlink()
@@ -174,7 +174,7 @@ def test_generate_feedback_writes_our_pages(tmp_path: Path) -> None:
 def test_without_a_sandbox_nothing_is_graded_or_removed(tmp_path: Path) -> None:
     folder = tiny_class(tmp_path)
     hand_in(folder, "ada", solved(folder))
-    grade_class(folder, workers=1, sandbox=boxes().backend, quiet=True)
+    grade_here(folder)
     before = files(folder, "ada")
     config = folder.root / "nbgrader_config.py"
     text = config.read_text()

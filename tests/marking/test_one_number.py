@@ -18,11 +18,10 @@ from autograder.classroom.late import LateError, write_timestamp
 from autograder.cli.main import main
 from autograder.lms.export import plain
 from autograder.lms.student_standings import standings
-from autograder.marking.grade_class import grade_class
 from autograder.marking.hand_back import write_pages
 
 from ..browser.window import SECONDS, jupyter_lab, needs_chromium, open_formgrader, window
-from ..classes import LESSON, dated, entries, give_by_hand, hand_in, new, solved
+from ..classes import LESSON, dated, entries, give_by_hand, grade_here, hand_in, new, solved
 from ..nbgrader_buttons import run
 from ..submissions import boxes
 
@@ -100,7 +99,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> ClassFolder:
         content = b"{" if who == "broken" else solved(folder, **why, **answers)
         path = hand_in(folder, who, content)
         write_timestamp(path.parent, DUE + timedelta(minutes=minutes.get(who, -5)))
-    grade_class(folder, sandbox=boxes().backend, quiet=True)
+    grade_here(folder)
     give_by_hand(folder, "right", 3.0)
     give_by_hand(folder, "late_marked", 2.0)
     write_pages(folder)

@@ -16,14 +16,14 @@ from autograder.classroom.folder import ClassFolder
 from autograder.classroom.grades_file import GradesError, read_grades
 from autograder.classroom.new_class import new_class
 from autograder.cli.main import main
-from autograder.marking.grade_class import grade_class
 from autograder.report.class_report import write_report
 from autograder.report.findings import labels, without_ids
 from autograder.report.numbers import make_report
 from autograder.report.points import in_words, separates
 
+from ..classes import grade_here
 from ..report_class import CLASS, MISSING, a_class, submission
-from ..submissions import boxes, notebook_with
+from ..submissions import notebook_with
 from ..tiny import tiny_course
 
 IDS = [entry["student"] for entry in CLASS]
@@ -319,7 +319,7 @@ def test_a_class_that_was_really_graded(tmp_path: Path) -> None:
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps(notebook_with(folder.bundle("01-tiny"), instead)))
     (folder.root / "submitted" / "cleo" / "01-tiny").mkdir(parents=True)
-    grade_class(folder, sandbox=boxes().backend, quiet=True)
+    grade_here(folder)
     about, entries = read_grades(folder)
     report = make_report(about, entries, seed=folder.seed)
     (numbers,) = report.assignments
