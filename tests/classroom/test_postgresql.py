@@ -18,9 +18,8 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.classroom.folder import ClassFolder
-from autograder.marking.grade_class import grade_class
 
-from ..classes import LESSON, give_by_hand, hand_in, new, scores_in_gradebook, solved
+from ..classes import LESSON, give_by_hand, grade_here, hand_in, new, scores_in_gradebook, solved
 from ..submissions import boxes
 
 
@@ -127,7 +126,7 @@ def test_a_class_whose_gradebook_is_in_postgresql(tmp_path: Path, db_url: str) -
     hand_in(folder, "ada", solved(folder, why="Because."))
     hand_in(folder, "bob", solved(folder, double="def double(x):\n    return x + x\n"))
     hand_in(folder, "dan", b"{ broken")
-    first = grade_class(folder, workers=1, sandbox=boxes().backend, quiet=True)
+    first = grade_here(folder)
     assert not first.not_judged, first.not_judged[0].result.reason
     assert scores_in_gradebook(folder) == {"ada": 8.0, "bob": 7.0, "dan": 0.0}
 
@@ -135,7 +134,7 @@ def test_a_class_whose_gradebook_is_in_postgresql(tmp_path: Path, db_url: str) -
     give_by_hand(folder, "ada", 2.5)
     less = solved(folder, why="Because.", quadruple="def quadruple(x):\n    return x\n")
     hand_in(folder, "ada", less)
-    grade_class(folder, students=["ada"], sandbox=boxes().backend, quiet=True)
+    grade_here(folder, students=["ada"])
     hand_in(folder, "dan", solved(folder))
     in_class(folder, "autograde", LESSON, "--student", "dan", "--force")
     assert scores_in_gradebook(folder) == {"ada": 6.5, "bob": 7.0, "dan": 8.0}
