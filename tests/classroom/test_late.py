@@ -28,8 +28,6 @@ from autograder.classroom.standing import settle
 from autograder.errors import WrongUse
 
 from ..classes import LESSON, dated, entries, give_by_hand, grade_here, hand_in, new, solved
-from ..nbgrader_buttons import nbgrader, press
-from ..submissions import boxes
 
 DUE = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = 24 * 60
@@ -221,15 +219,6 @@ def test_the_page_says_it_in_a_line(graded: ClassFolder) -> None:
     assert "Handed in" not in pages["ada"]
 
 
-def test_nbgraders_own_command_writes_the_same_page(graded: ClassFolder) -> None:
-    path = graded.root / "feedback" / "cleo" / LESSON / "tiny.html"
-    ours = path.read_text()
-    path.unlink()
-    ran = nbgrader(graded, "generate_feedback", LESSON, "--student", "cleo", "--force")
-    assert ran.returncode == 0, ran.stderr
-    assert path.read_text() == ours
-
-
 def test_points_by_hand_count_and_an_extension_too(graded: ClassFolder) -> None:
     give_by_hand(graded, "cleo", 2.0)
     with Gradebook(graded.db_url) as gradebook:
@@ -247,18 +236,6 @@ def test_without_due_dates_nobody_is_late(tmp_path: Path) -> None:
     grade_here(folder)
     (found,) = entries(folder).values()
     assert (found["late_minutes"], found["penalty"], found["total"]) == (None, 0.0, 0.0)
-
-
-@pytest.mark.slow
-def test_nbgraders_own_button_takes_the_same_off(tmp_path: Path) -> None:
-    folder = dated(new(tmp_path))
-    with (folder.root / "nbgrader_config.py").open("a") as config:
-        config.write(f'c.EngineExporter.sandbox = "{boxes().backend}"\n')
-    hand_in_at(folder, "cleo", DAY + 5)
-    assert press(folder, "autograde", "cleo")["success"]
-    with Gradebook(folder.db_url) as gradebook:
-        assert gradebook.find_submission(LESSON, "cleo").late_submission_penalty == 1.6
-    assert entries(folder)["cleo"]["total"] == 6.4
 
 
 @pytest.mark.parametrize(

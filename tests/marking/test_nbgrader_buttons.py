@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ from nbgrader.preprocessors import ClearSolutions
 
 from autograder.build.stubs import ClearSolutionsAndAnswers
 from autograder.classroom.folder import ClassFolder
+from autograder.classroom.late import write_timestamp
 
 from ..classes import (
     LESSON,
+    dated,
     entries,
     give_by_hand,
     grade_here,
@@ -77,15 +80,17 @@ def hand_in_a_class(folder: ClassFolder) -> None:
     os.mkfifo(hand_in(folder, "hal", solved(folder)).with_name("pipe"))
     hand_in(folder, "ida", solved(folder)).with_name("timestamp.txt").write_bytes(b"\xff soon")
     hand_in(folder, "jan", solved(folder)).with_name("lesson_kit").write_text("no folder")
+    a_day_late(hand_in(folder, "kim", solved(folder)))
+
+
+def a_day_late(path: Path) -> None:
+    write_timestamp(path.parent, datetime(2026, 3, 2, 12, 5, tzinfo=UTC))
 
 
 def test_nbgrader_autograde_is_autograder_grade(tmp_path: Path) -> None:
-    ours = tiny_class(tmp_path / "ours")
-    theirs = tiny_class(tmp_path / "theirs")
-    seed = next(x for x in (ours.root / "class.toml").read_text().splitlines() if "seed =" in x)
-    text = (theirs.root / "class.toml").read_text()
-    old = next(line for line in text.splitlines() if "seed =" in line)
-    (theirs.root / "class.toml").write_text(text.replace(old, seed))
+    ours = dated(tiny_class(tmp_path / "ours"))
+    theirs = dated(tiny_class(tmp_path / "theirs"))
+    assert ours.seed == theirs.seed, "new classes of the tests are copies of one"
     for folder in (ours, theirs):
         hand_in_a_class(folder)
     grade_here(ours)
@@ -99,10 +104,13 @@ def test_nbgrader_autograde_is_autograder_grade(tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stderr
 
     scores = {"ada": 8.0, "bob": 7.0, "cleo": 5.0, "dan": 0.0, "eve": 0.0, "finn": 8.0}
-    scores |= dict.fromkeys(("gus", "hal", "ida", "jan"), 8.0)
+    scores |= dict.fromkeys(("gus", "hal", "ida", "jan", "kim"), 8.0)
     assert scores_in_gradebook(theirs) == scores
     assert scores_in_gradebook(ours) == scores
     assert without_seconds(theirs) == without_seconds(ours)
+    assert {one["total"] for one in (entries(theirs)["kim"], entries(ours)["kim"])} == {6.4}
+    with Gradebook(theirs.db_url) as gradebook:
+        assert gradebook.find_submission(LESSON, "kim").late_submission_penalty == 1.6
     assert (theirs.root / "grades.csv").read_text() == (ours.root / "grades.csv").read_text()
     for student in scores:
         assert files(theirs, student) == files(ours, student), student
@@ -146,9 +154,9 @@ def test_a_resubmission_and_what_a_person_gave(tmp_path: Path) -> None:
 
 
 def test_generate_feedback_writes_our_pages(tmp_path: Path) -> None:
-    folder = tiny_class(tmp_path)
+    folder = dated(tiny_class(tmp_path))
     hand_in(folder, "ada", solved(folder, why="Because."))
-    hand_in(folder, "bob", solved(folder, double="def double(x):\n    return x + x\n"))
+    a_day_late(hand_in(folder, "bob", solved(folder, double="def double(x):\n    return x + x\n")))
     grade_here(folder)
     before = {student: files(folder, student)[1] for student in ("ada", "bob")}
     give_by_hand(folder, "ada", 2.5)
@@ -161,6 +169,7 @@ def test_generate_feedback_writes_our_pages(tmp_path: Path) -> None:
     assert nbgrader(folder, "generate_feedback", LESSON, "--force").returncode == 0
     pages = {student: files(folder, student)[1] for student in ("ada", "bob")}
     assert pages["bob"] == before["bob"]
+    assert "Handed in 1 d 5 min late" in pages["bob"]
     assert "2.5 of 3" in pages["ada"]
 
     # Handed in again and not graded yet: the page is of what was graded.
