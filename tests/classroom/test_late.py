@@ -25,7 +25,6 @@ from autograder.classroom.late import (
     write_timestamp,
 )
 from autograder.classroom.standing import settle
-from autograder.errors import WrongUse
 
 from ..classes import LESSON, dated, entries, give_by_hand, grade_here, hand_in, new, solved
 
@@ -236,26 +235,3 @@ def test_without_due_dates_nobody_is_late(tmp_path: Path) -> None:
     grade_here(folder)
     (found,) = entries(folder).values()
     assert (found["late_minutes"], found["penalty"], found["total"]) == (None, 0.0, 0.0)
-
-
-@pytest.mark.parametrize(
-    ("old", "new_text", "says"),
-    [
-        ("[due]", '[due]\n"99-none" = 2026-03-01T12:00:00Z', "no assignment"),
-        ("[due]", f'[due]\n"{LESSON}" = 2026-03-01T12:00:00', "offset"),
-        ("[due]", f'[due]\n"{LESSON}" = "2026-03-01"', "without quotes"),
-        ("per_day = 0", "per_day = 110", "at most 100"),
-        ("per_day = 0", "per_day = -1", "a number from 0"),
-        ("per_day = 0", "per_days = 1", "per_days is unknown"),
-    ],
-)
-def test_mistakes_in_class_toml_are_named_before_anything_is_written(
-    tmp_path: Path, old: str, new_text: str, says: str
-) -> None:
-    folder = new(tmp_path)
-    path = folder.root / "class.toml"
-    path.write_text(path.read_text().replace(old, new_text, 1))
-    hand_in(folder, "ada", b"")
-    with pytest.raises(WrongUse, match=says):
-        grade_here(ClassFolder.open(folder.root))
-    assert not (folder.root / "grades.json").exists()

@@ -114,7 +114,6 @@ IN_A_CLASS = (
 )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("command", IN_A_CLASS)
 def test_a_class_that_is_none(command: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     refused(command.format("nowhere"), "make a class with `autograder new-class", here, capsys)
@@ -150,6 +149,11 @@ def test_a_slip_in_class_toml_stops_every_command(
         ("[collect]", "[collect]\npattern = '('", "no regular expression"),
         ("[export]", '[export]\n"1-tiny" = "Homework"', "export.1-tiny is unknown"),
         ("[export]", '[export]\n"01-tiny" = 1', "table of columns' names"),
+        ("[due]", '[due]\n"01-tiny" = 2026-03-01T12:00:00', "an offset"),
+        ("per_day = 0", "per_day = 110", "at most 100"),
+        ("per_day = 0", "per_day = -1", "a number from 0"),
+        ("cell = 30", "cell = -1", "positive number"),
+        ("seed = ", "seed = -", "whole number"),
         ("[collect]", "", "pattern"),
     ],
 )
