@@ -176,6 +176,7 @@ def test_an_attack_earns_its_due_and_touches_nobody(
     assert points(graded(bundle, notebook_with(bundle))) == FULL, "the next student suffers"
 
 
+@pytest.mark.slow
 def test_a_leak_in_the_box_would_be_seen(bundle: Bundle, outside: Path) -> None:
     """Without a sandbox the attack that reads what is outside gets it, and says so."""
     (attack,) = [one for one in CORPUS if one.name == "read the class"]

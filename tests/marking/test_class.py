@@ -30,7 +30,7 @@ from autograder.grade.limits import Limits
 from autograder.grade.result import Result
 from autograder.grade.task import make_task
 from autograder.marking.autograded import autograded_notebook
-from autograder.marking.grade_class import ClassResult, grade_class
+from autograder.marking.grade_class import ClassResult
 from autograder.notebooks import grade_id
 from lesson_kit import short_answers
 from lesson_kit.failures import CheckFailed
@@ -97,7 +97,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[ClassFolder, Class
     evil.unlink()
     evil.symlink_to(folder.root / "source" / LESSON / "tiny.ipynb")
     (folder.root / "submitted" / "ada" / "99-unknown").mkdir()
-    return folder, grade_class(folder, workers=2, sandbox=boxes().backend, quiet=True)
+    return folder, grade_here(folder)
 
 
 @pytest.mark.slow

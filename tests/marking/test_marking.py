@@ -288,6 +288,7 @@ def test_the_server_serves_who_knows_the_key(folder: ClassFolder) -> None:
             urllib.request.urlopen(request, timeout=300)
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_two_markers_at_once_in_a_browser(folder: ClassFolder, tmp_path: Path) -> None:
     from playwright.sync_api import expect
