@@ -25,6 +25,7 @@ from ..classes import (
     quiet,
     scores_in_gradebook,
     solved,
+    without_workers,
 )
 from ..submissions import boxes
 from ..tiny import tiny_course
@@ -32,6 +33,7 @@ from ..tiny import tiny_course
 pytestmark = pytest.mark.slow
 
 
+@without_workers()
 def test_regrading_after_a_test_was_mended(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
