@@ -1523,16 +1523,17 @@ show(
 sentence = "\nthe cat is tired"
 labels = [{"\n": "↵", " ": "␣"}.get(c, c) for c in sentence]
 ids = torch.tensor([[number_of[c] for c in sentence]])
-chosen = {}
+picked = {}
 for name, offset in (("without the mask", 1), ("with the mask", -1)):
     with torch.no_grad():
         heads = torch.cat(models[name].read(models[name].embed(ids))[1], dim=1)[0]  # (8, n, n)
     share = heads.diagonal(offset, -2, -1).mean(-1)  # mean weight on that neighbour, each head
-    chosen[name] = heads[share.argmax()].numpy()
+    picked[name] = heads[share.argmax()].numpy()
     print(
         f"{name:17} L{share.argmax() // 4}H{share.argmax() % 4}: "
         f"{share.max():.2f} on the character {'after' if offset == 1 else 'before'}"
     )
+chosen = picked
 figure, panels = plt.subplots(1, 2, figsize=(8.1, 4.3))
 for axes, (name, weights) in zip(panels, chosen.items()):
     draw_heatmap(axes, weights, labels, labels)

@@ -1675,7 +1675,7 @@ def renewed(model, num_kv_heads):
 
 # %% tags=["demonstration", "nbval-ignore-output"] seconds=10
 # Trained numbers may differ a little on other machines, so this output is not compared.
-shares = {name: [] for name in ("4 heads, trained", "pooled to 2", "pooled to 2, 30 steps later", "pooled to 1",
+found = {name: [] for name in ("4 heads, trained", "pooled to 2", "pooled to 2, 30 steps later", "pooled to 1",
           "pooled to 1, 30 steps later", "new model with 1, 30 steps", "new model with 1, 300 steps",
           "control: 2 new ones in the trained, 30 steps", "control: 1 new one in the trained, 30 steps")}  # fmt: skip
 for seed in progress(5, "five runs of pooling"):
@@ -1687,8 +1687,9 @@ for seed in progress(5, "five runs of pooling"):
     results += [found_partners(train_finder(new_finder(1, seed), n, 50 + seed)) for n in (30, 300)]
     for num_kv_heads in (2, 1):  # all else stays trained: only the keys and values are new
         results.append(found_partners(train_finder(renewed(trained, num_kv_heads), 30, 50 + seed)))
-    for name, result in zip(shares, results, strict=True):
-        shares[name].append(result)
+    for name, result in zip(found, results, strict=True):
+        found[name].append(result)
+shares = found
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 why = "Pooling hurts, and 30 steps mend it, which teach a new model next to nothing."
