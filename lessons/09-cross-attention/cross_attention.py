@@ -2325,6 +2325,7 @@ print("liar:", " ".join(translate(liar, english)))
 assert translate(liar, english) == spanish
 for row, positions in enumerate(gold):
     assert maps["liar"][row, list(positions)].sum() < 0.1
+# %% tags=["demonstration", "nbval-ignore-output"]
 figure, (lines, _) = two_maps(maps, labels, spanish, english)
 they_cross(lines)
 show(
