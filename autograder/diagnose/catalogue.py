@@ -109,6 +109,10 @@ def made_from(depends: Dependencies, exercise: str) -> dict[str, str]:
     return digests
 
 
+def _visible(lesson: Lesson, test: str) -> bool:
+    return not HIDDEN.search(lesson.tests[test].source)
+
+
 def fits(locked: OfExercise, digests: Mapping[str, str]) -> bool:
     """Whether a lock's evidence comes from what there is: these digests of tests."""
     return sorted(locked.made_from) == sorted(digests.values())
@@ -127,10 +131,10 @@ def known_in(lesson: Lesson) -> dict[str, Known]:
             there = dict(zip(locked.handed_out, handed_out.get(exercise, ())))
             digests = made_from(matrix.depends, exercise)
             known[exercise] = Known(locked.made_from, locked.seen, there)
-            whole = len(there) == len(locked.handed_out)
-            if not (whole and fits(locked, digests)):
-                kept = locked.made_from if whole else ()
-                stale = {test for test, digest in digests.items() if digest not in kept}
+            if not (locked.whole and fits(locked, digests)):
+                stale = {test for test, digest in digests.items() if digest not in locked.made_from}
+                if not locked.whole:
+                    stale |= {test for test in digests if _visible(lesson, test)}
                 seen_now = looked_at(matrix, exercise, known[exercise], stale)
                 known[exercise] = replace(seen_now, made_from=tuple(digests.values()))
     return known
@@ -155,7 +159,7 @@ def looked_at(
     before = before or Known((), {}, {})
     lesson = matrix.lesson
     tests = graded_cells(lesson, exercise)
-    visible = [test for test in tests if not HIDDEN.search(lesson.tests[test].source)]
+    visible = [test for test in tests if _visible(lesson, test)]
     graded: dict[str, Seen] = {}
     at_home: dict[str, Seen] = {}
     for entry in entries(lesson)[exercise]:
@@ -257,13 +261,14 @@ def lock(lesson: Lesson) -> None:
     after = Lock(lesson.path / LOCK_FILE)
     for exercise in lesson.exercises:
         after.exercises[exercise] = before.get(exercise, OfExercise())
-        if exercise in known:
-            order = [entry.name for entry in entries(lesson)[exercise]]
+        order = [entry.name for entry in entries(lesson).get(exercise, ())]
+        if exercise in known or not order:
+            its = known.get(exercise, Known((), {}, {}))
             after.exercises[exercise] = replace(
                 after.exercises[exercise],
-                made_from=list(known[exercise].made_from),
-                seen=dict(known[exercise].graded),
-                handed_out=[name for name in order if name in known[exercise].at_home],
+                made_from=list(its.made_from),
+                seen=dict(its.graded),
+                handed_out=[name for name in order if name in its.at_home],
             )
     after.write(handed_out)
 

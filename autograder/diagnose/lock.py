@@ -3,8 +3,8 @@
 ``lessons/NN-name/lock.json`` holds, for each exercise, digests of what the evidence of its known
 mistakes comes from, one a test, that evidence, and the digest of what was proved of it. What lies
 beside the released notebook already, the evidence of visible checks, is referred to by its number
-there, and not written twice; the rest is packed. A digest that does not fit means that the test, or
-the exercise, is looked at anew.
+there, with a digest of it, and not written twice; the rest is packed. Where a digest does not fit,
+the test, or the exercise, is looked at anew.
 
 ``autograder build`` writes the evidence, ``autograder trial`` what was proved.
 """
@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from autograder.course.lessons import Lesson
+from autograder.diagnose.matrix import digest
 from autograder.errors import WrongUse
 from autograder.files import write_whole
 from lesson_kit.evidence import Evidence, Seen, same
@@ -46,6 +47,7 @@ class OfExercise:
         proved: digest of what was tried when all of it held, or "".
         named: of the known mistakes on fresh inputs, how many get their own sentence, and of how
             many.
+        whole: the release that its references lead to lies beside it; else their evidence lacks.
     """
 
     made_from: list[str] = field(default_factory=list)
@@ -53,6 +55,7 @@ class OfExercise:
     handed_out: list[str] = field(default_factory=list)
     proved: str = ""
     named: tuple[int, int] = (0, 0)
+    whole: bool = True
 
 
 @dataclass
@@ -107,6 +110,7 @@ class Lock:
                 "proved": exercise.proved,
                 "named": exercise.named,
                 "handed_out": [sorted(seen).index(name) for name in exercise.handed_out],
+                "released": _digest(handed_out.get(name, ())),
                 "seen": pack(seen) if seen else {},
             }
             parts.append(f"{_json(name)}: {_json(entry)}")
@@ -115,15 +119,26 @@ class Lock:
 
 
 def _of_exercise(entry: Mapping[str, Any], handed_out: Sequence[Seen]) -> OfExercise:
-    """What a lock says of an exercise; without evidence where another release lies beside it, since
-    its references then lead to other mistakes."""
-    proved, named = entry["proved"], tuple(entry["named"])
-    if len(entry["handed_out"]) != len(handed_out):
-        return OfExercise(proved=proved, named=named)
-    seen = {mistake: _read(tree, handed_out) for mistake, tree in unpack(entry["seen"]).items()}
+    """What a lock says of an exercise; without what it refers to where another release lies beside
+    it, since its references then lead to other evidence."""
+    whole = entry.get("released") == _digest(handed_out)
+    packed = unpack(entry["seen"])
+    seen = {name: _read(tree, handed_out if whole else ()) for name, tree in packed.items()}
     known = sorted(seen)
-    there = [name if isinstance(name, str) else known[name] for name in entry["handed_out"]]
-    return OfExercise(list(entry["made_from"]), seen, there, proved, named)
+    return OfExercise(
+        list(entry["made_from"]),
+        seen,
+        [known[place] for place in entry["handed_out"]] if whole else [],
+        entry["proved"],
+        tuple(entry["named"]),
+        whole,
+    )
+
+
+def _digest(handed_out: Sequence[Seen]) -> str:
+    """Of what visible checks see of an exercise's mistakes, as it was released."""
+    plain = [[[test, *map(astuple, seen[test])] for test in seen] for seen in handed_out]
+    return digest(plain)[:16]
 
 
 def _json(value: Any) -> str:
@@ -147,9 +162,11 @@ def _written(seen: Seen, handed_out: Sequence[Seen]) -> dict[str, Any]:
 
 
 def _read(tree: Mapping[str, Any], handed_out: Sequence[Seen]) -> Seen:
+    """Evidence by test; that which is referred to lacks where nothing was handed out."""
     return {
         test: handed_out[there][test]
         if isinstance(there, int)
         else tuple(Evidence(check, got, tolerance) for check, got, tolerance in there)
         for test, there in tree.items()
+        if handed_out or not isinstance(there, int)
     }

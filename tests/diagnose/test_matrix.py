@@ -342,6 +342,21 @@ def test_a_mistake_that_goes_takes_its_place_in_the_lock_along(course: Path) -> 
     assert len(after.seen) < len(before.seen) and len(after.handed_out) < len(before.handed_out)
 
 
+def test_a_lock_beside_another_release_says_nothing_of_what_was_released(course: Path) -> None:
+    """As after a merge that took the lock of one side and the released file of the other."""
+    lesson = built(course)
+    seen = seen_by(catalogue.known_in(lesson)["double"])
+    before = catalogue.released_path(lesson).read_text()
+    change(course, "tiny.py", "Is it twice x?", "Twice x?")
+    lesson = built(course)
+    anew = seen_by(catalogue.known_in(lesson)["double"])
+    assert anew != seen
+    catalogue.released_path(lesson).write_text(before)
+    kept = Lock.read(lesson, catalogue.released(lesson)).exercises["double"].seen
+    assert all("test_double" not in seen for seen in kept.values())
+    assert seen_by(catalogue.known_in(lesson)["double"]) == anew
+
+
 def leads_nowhere(text: str) -> str:
     tree = json.loads(text)
     seen = unpack(tree["exercises"]["double"]["seen"])
