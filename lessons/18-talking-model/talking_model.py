@@ -2268,8 +2268,8 @@ show(
 #
 # ### It loops
 #
-# "Recite the first lines of Romeo and Juliet", 26 tokens, greedily, and drawn at temperature 0.7. Which share
-# of all runs of four tokens is a **repetition** of an earlier one in the same answer?
+# "Recite the first lines of Romeo and Juliet", 26 tokens: greedily, and drawn three times at temperature 0.7.
+# Which share of all runs of four tokens is a **repetition** of an earlier one in the same answer?
 
 
 # %% tags=["demonstration", "nbval-ignore-output"]
@@ -2283,15 +2283,19 @@ def at_random(logits):
     return int(torch.multinomial(sampling_distribution(logits, 0.7), 1, generator=draw))
 
 
-draw = torch.Generator().manual_seed(1)
 prompt = chat_tokens([user("Recite the first lines of Romeo and Juliet.")], encode, special)
-for way, pick in {"greedy": greedy, "drawn": at_random}.items():
-    written = generate(reader(), prompt, 26, -1, pick)
+recited = {"greedy": generate(reader(), prompt, 26, -1, greedy)}
+for seed in (1, 2, 3):
+    draw = torch.Generator().manual_seed(seed)
+    recited[f"drawn {seed}"] = generate(reader(), prompt, 26, -1, at_random)
+for way, written in recited.items():
     print(f"{way:8s}{repeated(written):.2f} repeated   {decode(written)!r}")
-    assert not published or (repeated(written) > 0.3) == (way == "greedy")
+greedily, *drawn = map(repeated, recited.values())
+assert not published or (greedily > 0.5 and sorted(drawn)[1] < 0.3)
 
 # %% [markdown]
-# Greedily it falls into a loop, drawn it does not (one prompt and one draw: see lesson 19, section 9). Lesson 13 built heads that copy in this way; lesson 19 finds them in this model.
+# Greedily it falls into a loop; drawn, most answers do not (one prompt: see lesson 19, section 9). Lesson 13
+# built heads that copy in this way; lesson 19 finds them in this model.
 
 # %% [markdown]
 # ## 10. How few levels would do?
