@@ -42,4 +42,5 @@ def _called(called: str, around: Around, function: Callable[..., Any], skip: int
         arguments = dict(list(bound.items())[skip:])
         return around(called, arguments, lambda: function(*args, **kwargs))
 
+    call.__signature__ = signature  # type: ignore[attr-defined]  # Keras reads it, past `wraps`
     return call

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 import torch
 from nbclient import NotebookClient
 
+from autograder.authors.between import between
 from autograder.course.lessons import Lesson
 from autograder.diagnose.plain_run import PlainRun
 from autograder.notebooks import HIDDEN
@@ -47,20 +49,19 @@ ERRORS = [
 ]
 
 
-def raising(error: Exception, where: str | None, called: list[str]) -> Callable[[Any], Any]:
+def raising(
+    exercise: str, error: Exception, where: str | None, called: list[str]
+) -> Callable[[Any], Any]:
     """Makes an exercise note the named check that calls it, and raise in one of them."""
 
-    def watch(function: Any) -> Any:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            running = [part.name for part in checks.parts() if not part.over]
-            called.append(running[-1] if running else "")
-            if called[-1] == where:
-                raise error
-            return function(*args, **kwargs)
+    def around(_: str, arguments: dict[str, Any], call: Callable[[], Any]) -> Any:
+        running = [part.name for part in checks.parts() if not part.over]
+        called.append(running[-1] if running else "")
+        if called[-1] == where:
+            raise error
+        return call()
 
-        return call
-
-    return watch
+    return partial(between, exercise, around)
 
 
 @pytest.mark.parametrize("lesson", sampled(COURSE.lessons), ids=lambda lesson: lesson.folder)
@@ -73,11 +74,14 @@ def test_what_is_raised_in_any_check_is_told_and_costs_that_check(lesson: Lesson
             if exercise.startswith("answer_") or test not in visible:
                 continue
             called: list[str] = []
-            with run.watched(exercise, raising(ERRORS[0], None, called), checks.assert_close):
+            with run.watched(
+                exercise, raising(exercise, ERRORS[0], None, called), checks.assert_close
+            ):
                 assert run.errors({}, 2017, [test])[test] is None
             for where in dict.fromkeys(called):
                 for error in ERRORS:
-                    with run.watched(exercise, raising(error, where, []), checks.assert_close):
+                    watch = raising(exercise, error, where, [])
+                    with run.watched(exercise, watch, checks.assert_close):
                         found = run.errors({}, 2017, [test])[test]
                     assert found is not None
                     text = spells(found, exercise)
