@@ -110,8 +110,10 @@ def _details(lessons: list[Progress]) -> list[str]:
 
 
 def _to_mend(lesson: Progress) -> list[str]:
-    """What is begun in a lesson and does not pass, each with a link to its check."""
-    if not lesson.left:
+    """What is begun in a lesson and does not pass, each with a link to its check; where every check
+    passes, what is not written yet."""
+    unwritten = lesson.untouched if lesson.begun and lesson.passing == lesson.checks else []
+    if not lesson.left and not unwritten:
         return []
     lines = ["", tr("**{lesson}**, left to do:", lesson=_cell(lesson.title)), ""]
     lines += [f"- [{name}]({link}): {_cell(why)}" for name, link, why in lesson.left]

@@ -198,6 +198,14 @@ def test_what_is_left_to_do_is_listed_with_a_sentence_and_a_link(
     ]
 
 
+def test_what_is_not_written_is_listed_where_every_check_passes() -> None:
+    lesson = Progress("a.ipynb", "01 A", exercises=2, begun=1, checks=1, passing=1)
+    lesson.untouched = ["written_why"]
+    assert "left to do:\n\n- not begun: written_why" in as_map([lesson])
+    lesson.passing = 0  # the check of what is begun comes first, and would be listed
+    assert "written_why" not in as_map([lesson])
+
+
 def test_a_notebook_that_was_renamed_is_found(course: Path) -> None:
     type_in(course / TINY, double="def double(x):\n    return 2 * x\n")
     aside = course / "01-tiny" / "a.before-update-2026.ipynb"
