@@ -31,7 +31,7 @@ from .cells import (
     source_of_cell,
 )
 from .evidence import Evidence
-from .known_mistakes import known_mistake
+from .known_mistakes import RAISED, known_mistake
 from .probes import CHANGES_ITS_ARGUMENT, property_seen
 from .repair import OTHER_SEED, nearest_repair
 from .words import said
@@ -57,8 +57,9 @@ def advice(
     """The sentence to begin with, or "".
 
     In this order: the answer's cell did not run; an exercise that it builds on is not right
-    yet; the known mistake that leaves this evidence; where one small change would mend it; what
-    it makes or is given and never uses; a property that no right answer has.
+    yet; the known mistake that leaves this evidence; where one small change would mend it; where
+    nothing was raised, what it makes or is given and never uses; a property that no right answer
+    has.
 
     Args:
         exercise: whose check failed.
@@ -72,7 +73,7 @@ def advice(
         not_run(exercise)
         or not_yet_right(exercise)
         or _known(exercise, evidence)
-        or _repair(exercise, begin_cell, parts)
+        or _repair(exercise, evidence, begin_cell, parts)
     )
 
 
@@ -81,7 +82,13 @@ def _known(exercise: str, evidence: Sequence[Evidence]) -> str:
     return as_known(sentence) if sentence else ""
 
 
-def _repair(exercise: str, begin_cell: Callable[[], None], parts: Callable[[], Sized]) -> str:
+def _repair(
+    exercise: str,
+    evidence: Sequence[Evidence],
+    begin_cell: Callable[[], None],
+    parts: Callable[[], Sized],
+) -> str:
+    raised = any(piece.check == RAISED for piece in evidence)
     answer, check = source_of(exercise), source_of_cell()
     taken = seconds_of_cell()
     if not answer or not check or taken > MAX_SECONDS:
@@ -94,8 +101,10 @@ def _repair(exercise: str, begin_cell: Callable[[], None], parts: Callable[[], S
             namespace(),
             begin_cell,
             seconds=left,
+            # What was raised says more than what is not used yet.
             otherwise=lambda test: (
-                never_used(answer) or property_seen(exercise, test, namespace(), begin_cell, parts)
+                (not raised and never_used(answer))
+                or property_seen(exercise, test, namespace(), begin_cell, parts)
             ),
             # A check may compare with what the answer wrote into: a change that mends that is none.
             settled=CHANGES_ITS_ARGUMENT,

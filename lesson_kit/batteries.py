@@ -199,7 +199,7 @@ def assert_refused(function: Called, cases: Cases) -> None:
         CheckFailed: the first case that does not.
     """
     for case, given in cases.items():
-        with assert_raises(ValueError, f"{case}: a ValueError is asked for."):
+        with assert_raises(ValueError, f"{case} should be refused."):
             function(*copy.deepcopy(given))
 
 

@@ -25,6 +25,7 @@ from .cells import not_run, watch
 from .differences import (
     HAS_SHAPE,
     IS,
+    NAMELESS,
     Says,
     Shown,
     as_numpy,
@@ -203,21 +204,22 @@ def _how_they_differ(
             return tr(both, name=said(name), **place)
         return tr("There is NaN in {name}, first at {place}.", name=said(name), **place)
     number = int(wrong.sum())
+    of = "" if name == NAMELESS else f" ({said(name)})"
     if want.dtype == bool:
-        differ = N_("{number} of {size} values differ; the first at {place}.")
-        return tr(differ, number=number, size=wrong.size, **place)
+        differ = N_("{number} of {size} values{of} differ; the first at {place}.")
+        return tr(differ, number=number, size=wrong.size, of=of, **place)
     yours, right = told_apart(got[first], want[first])
     if against:
         differ = N_(
-            "{number} of {size} values differ by more than the check allows for rounding; the "
+            "{number} of {size} values{of} differ by more than the check allows for rounding; the "
             "first at {place}: {yours}, and {right} {against}."
         )
     else:
         differ = N_(
-            "{number} of {size} values differ by more than the check allows for rounding; the "
+            "{number} of {size} values{of} differ by more than the check allows for rounding; the "
             "first at {place}: {yours}, expected {right}."
         )
-    shown = {"yours": yours, "right": right, "against": said(against)}
+    shown = {"of": of, "yours": yours, "right": right, "against": said(against)}
     return tr(differ, number=number, size=wrong.size, **shown, **place)
 
 

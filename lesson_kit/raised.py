@@ -19,6 +19,7 @@ from .advice import advice
 from .cells import (
     asked_by_a_page,
     choice_in,
+    defined_in,
     exercise_of_cell,
     in_notebook,
     namespace,
@@ -151,6 +152,8 @@ def _missing(error: NameError, name: str, exercise: str) -> str:
         )
     if not {"checks_passed", "check_answer"} & set(namespace()):
         return tr(_NO_SETUP)
+    if any(made.startswith("guess_") for made in defined_in(source_of_cell())):
+        return tr('A word stands between quotes: `"{name}"`.', name=name)
     if name == exercise:
         return not_run(exercise) or tr(_BEFORE_ITS_CHECK, name=name)
     frames = _own_frames(error)

@@ -93,8 +93,8 @@ def trial(matrix: Matrix, exercise: str, seeds: Sequence[int] = (), share: Share
         matrix: of the lesson that holds it.
         exercise: its name.
         seeds: of the inputs for right answers; the first few otherwise.
-        share: only these answers. Whether mistakes are named is no question then: what is seen
-            of them has to be what the lock says.
+        share: only these answers. Whether mistakes are named is no question then. What a matrix
+            that is computed anew sees of them has to be what the lock says.
     """
     tried = Tried(exercise)
     tried.complaints += _right(matrix, exercise, seeds or range(1, RIGHT_ON + 1), share)
@@ -111,7 +111,7 @@ def trial(matrix: Matrix, exercise: str, seeds: Sequence[int] = (), share: Share
         return tried
     if share is ALL:
         _name(matrix, tried)
-    else:
+    if matrix.anew:
         tried.complaints += _unlike_the_lock(matrix, exercise, wrong)
     tried.complaints += _nothing_for_nothing(matrix, exercise, share)
     return tried

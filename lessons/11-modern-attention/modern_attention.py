@@ -1269,7 +1269,7 @@ class GroupedQueryAttention(nn.Module):
         ### END SOLUTION
 
 
-# %% check="GroupedQueryAttention" points=3 means="Six heads share two sets of keys and values, each group its own." card=["`W_q` and `W_o` are `nn.Linear(d_model, d_model)`", "`nn.Linear(d_model, num_kv_heads * d_model // num_heads)`; all with bias", "`(output (..., n_q, d_model), weights (..., num_heads, n_q, n_k))`", "Query head `h` uses key-value head `h // (num_heads // num_kv_heads)`", "boolean, `True` = may attend", "a `ValueError` if `d_model` is not a multiple of `num_heads`, or `num_heads` not a multiple of `num_kv_heads`"]
+# %% check="GroupedQueryAttention" points=3 means="Six heads share two sets of keys and values, each group its own." card=["`W_q` and `W_o` are `nn.Linear(d_model, d_model)`", "`nn.Linear(d_model, num_kv_heads * d_model // num_heads)`; all with bias", "`(output (..., n_q, d_model), weights (..., num_heads, n_q, n_k))`", "Query head `h` uses key-value head `h // (num_heads // num_kv_heads)`", "boolean, `True` = may attend", "with a new axis before its last two", "a `ValueError` if `d_model` is not a multiple of `num_heads`, or `num_heads` not a multiple of `num_kv_heads`"]
 @probe
 def attend(counts, parts, *given):
     layer = GroupedQueryAttention(*counts)
@@ -1298,12 +1298,15 @@ with check("the weights of six heads", points=1):
 with check("the output of six heads", points=0.5):
     output = found if isinstance(found, torch.Tensor) else found[0]
     assert_close(output, F.linear(heads, parts["W_o.weight"], parts["W_o.bias"]), "Each head fetches the values of its key-value head; all heads side by side go through W_o.", name="output")
-with check("a mask (n_q, n_k), weights as without it: hidden keys 0", points=0.5):
+with check("masks (n_q, n_k) and (batch, n_q, n_k): hidden keys 0", points=0.5):
     mask = torch.tensor([[True, False, True, False, True], [False] * 4 + [True], [True] * 5, [True] + [False] * 4])
-    free, masked = (torch.as_tensor(attend((12, 6, 2), parts, *given, one)[1]) for one in (None, mask))
+    masks = mask, torch.stack([mask.roll(n, -1) for n in range(3)])
+    free, *masked = (torch.as_tensor(attend((12, 6, 2), parts, *given, one)[1]) for one in (None, *masks))
     assert_equal(list(free.shape), [3, 6, 4, 5], "Every query head has its weights.", name="the shape of weights")
-    kept, message = torch.where(mask, free, 0.0), "Where the mask is False the weight is 0; the others share it as without a mask."
-    assert_close(masked, kept / kept.sum(-1, keepdim=True), message, name="weights", against="from the weights without a mask")
+    message = "Where the mask is False the weight is 0; the others share it as without a mask."
+    for weights, seen in zip(masked, (mask, masks[1][:, None])):
+        kept = torch.where(seen, free, 0.0)
+        assert_close(weights, kept / kept.sum(-1, keepdim=True), message, name="weights", against="from the weights without a mask")
 with check("head counts that do not divide", points=0.5, side=True), assert_raises(ValueError, "6 heads are no multiple of 4: a ValueError."):
     attend((12, 6, 4), {})
 checks_passed("GroupedQueryAttention")

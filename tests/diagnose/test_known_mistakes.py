@@ -90,3 +90,19 @@ def test_the_same_wrong_result_at_another_input_is_other_evidence(other: object)
             assert_equal(["[UNK]"], expected, "The longest beginning first.")
         seen.append(evidence_of(failed.value))
     assert same(seen[0], seen[0]) and not same(*seen)
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "alike"),
+    [
+        ("layer 'dense_7' has 0 weights", "layer 'dense_648' has 0 weights", True),
+        ("<Linear at 0x7f00>", "<Linear at 0x7fa5>", True),
+        ("layer 'dense_7' has 0 weights", "layer 'dense_7' has 1 weights", False),
+        ("size of tensor a (3)", "size of tensor a (4)", False),
+    ],
+)
+def test_what_an_object_is_called_by_chance_is_not_in_the_evidence(
+    text: str, other: str, alike: bool
+) -> None:
+    seen = [(Evidence.of("x", "y", ValueError(said)),) for said in (text, other)]
+    assert same(*seen) is alike
