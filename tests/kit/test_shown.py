@@ -50,9 +50,9 @@ def test_the_smallest_part_that_differs_is_shown_with_its_index(
 def test_a_large_difference_is_told_with_numbers_and_nothing_left_out() -> None:
     got, want = differing((3, 40), (2, 7))
     with pytest.raises(CheckFailed) as failed:
-        assert_close(got, want, "Twice?")
+        assert_close(got, want, "Twice?", name="the weights")
     text, box = str(failed.value), failed.value.html()
-    assert "1 of 120 values differ" in text
+    assert "1 of 120 values (the weights) differ" in text
     assert "..." not in text
     assert "Yours [2, 3:11]:" in text and "Expected [2, 3:11]:" in text
     assert "yours [2, 3:11]" in box and "expected [2, 3:11]" in box
@@ -157,6 +157,7 @@ CHECK = 'assert_equal(double(2), 4, "Two.")\nchecks_passed("double")\n'
 ACCIDENTS = [
     ((CHECK,), "This cell could not run yet.", "run the cell in which you write it"),
     (("answer_size = b",), "This cell could not run yet.", 'quotes: `answer_size = "b"`'),
+    (("guess_same = {later}",), "This cell could not run yet.", 'quotes: `"later"`'),
     (
         ("answer_size = b", 'check_answer("answer_size", answer_size)'),
         "This cell could not run yet.",
@@ -219,6 +220,18 @@ def test_an_exercise_that_has_not_run_since_the_restart_is_no_mistake_of_what_bu
     assert "`double` is used here and is not there yet" in first
     assert "does not pass" not in first and "misspelt" not in first
     assert "these checks pass" in last
+
+
+def test_what_is_never_used_is_not_said_above_what_was_raised(
+    student: Callable[..., list[str]],
+) -> None:
+    named = CHECK.replace("double(2)", "double(2, 3)").splitlines()
+    check = "\n".join(['with check("two", points=1):', f"    {named[0]}", named[1]])
+    _, wrong, _, raised = student(
+        "def double(x, y):\n    return x\n", check, "def double(x, y):\n    return x.shape\n", check
+    )
+    assert "`y` is an argument of `double`" in wrong
+    assert "has no `shape`" in raised and "`y` is an argument" not in raised
 
 
 def test_an_error_of_the_students_own_code_elsewhere_looks_as_always(
