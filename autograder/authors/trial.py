@@ -8,7 +8,6 @@ all that was tried; nothing of it is tried again until that changes.
 from __future__ import annotations
 
 import base64
-import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ import nbformat
 from nbclient import NotebookClient
 
 from autograder.build.beside import write_data
+from autograder.build.page import as_page
 from autograder.course.dependencies import Dependencies, names_used
 from autograder.course.implementations import Implementation, alternatives, misconceptions
 from autograder.course.lessons import Lesson, builds_on
@@ -133,18 +133,18 @@ def _right(matrix: Matrix, exercise: str, seeds: Sequence[int], share: Share) ->
     lesson = matrix.lesson
     own = catalogue.graded_cells(lesson, exercise)
     above = [test for name in _dependents(lesson, exercise) for test in _tests(lesson, name)]
-    others = [answer for answer in alternatives(lesson) if answer.exercise == exercise]
-    others = share.part(exercise, others)
+    rights: list[tuple[str, dict[str, str], list[str]]] = [("the solution", {}, own)]
+    rights += [
+        (f"alternative {answer.name}", {exercise: answer.source}, [*own, *above])
+        for answer in alternatives(lesson)
+        if answer.exercise == exercise
+    ]
     cases = [(DIAGNOSIS_SEED, False), *((seed, True) for seed in seeds)]
-    for seed, as_graded in cases:
-        of_solution = matrix.outcomes({}, own, seed, as_graded=as_graded)
-        for test in _failed(of_solution):
-            yield f"seed {seed}: the solution fails {test}: {_why(matrix, {}, test, seed)}"
-        for answer in others:
-            outcomes = matrix.of(answer, [*own, *above], seed, as_graded=as_graded)
-            for test in _failed(outcomes):
-                why = _why(matrix, {exercise: answer.source}, test, seed)
-                yield f"seed {seed}: alternative {answer.name} fails {test}: {why}"
+    for who, answer, tests in share.part(exercise, rights):
+        for seed, as_graded in cases:
+            for test in _failed(matrix.outcomes(answer, tests, seed, as_graded=as_graded)):
+                why = _why(matrix, answer, test, seed)
+                yield f"seed {seed}: {who} fails {test}: {why}"
 
 
 def _why(matrix: Matrix, answers: dict[str, str], test: str, seed: int) -> str:
@@ -326,14 +326,14 @@ def complaints(lesson: Lesson, tried: Sequence[Tried]) -> list[str]:
 
 
 def execute(lesson: Lesson, folder: Path) -> float:
-    """Run the whole solved lesson in a kernel; leave the notebook and its figures in ``folder``.
+    """Run the whole solved page in a kernel; leave the notebook and its figures in ``folder``.
 
     Returns:
         The kernel's processor seconds.
     """
     folder.mkdir(parents=True, exist_ok=True)
     write_data(lesson, folder)
-    notebook = copy.deepcopy(lesson.notebook)
+    notebook = as_page(lesson)
     clock = nbformat.v4.new_code_cell("import time; print(time.process_time())")
     notebook.cells.append(clock)
     client = NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}})
