@@ -316,9 +316,29 @@ def spare(*, lesson: tuple[str, ...], course: Path | None) -> int:
     return 0
 
 
+@command(example="02", statuses={0: "measured"})
+@lessons_argument
+@click.option("--write", is_flag=True, help="into the headers of the lesson's source")
+@course_option
+def seconds(*, lesson: tuple[str, ...], write: bool, course: Path | None) -> int:
+    """Run a lesson's cells, and print the processor seconds that they take with one thread.
+
+    A page says before a cell runs that it takes long, where its header has seconds=20.
+    """
+    from autograder.authors.seconds import FEWEST, seconds_of, write_seconds
+
+    for its_lesson in lessons_of(course_at(course), lesson):
+        taken = seconds_of(its_lesson)
+        long = ", ".join(f"{one:.1f}" for one in taken if one >= FEWEST)
+        print(f"{its_lesson.folder}: {sum(taken):.0f} s; {FEWEST} s or more: {long or 'none'}")
+        if write:
+            write_seconds(its_lesson.source_path, taken)
+    return 0
+
+
 measure = Group(
     "measure",
-    commands=[mutants, lost_points, repairs, spoiled, spare, answers],
-    short_help="Measure the tests and the diagnoses of the course",
-    help="Measure the tests and the diagnoses of the course.",
+    commands=[mutants, lost_points, repairs, spoiled, spare, answers, seconds],
+    short_help="Measure the tests, the diagnoses and the cells of the course",
+    help="Measure the tests, the diagnoses and the cells of the course.",
 )

@@ -24,7 +24,7 @@ _WORDS = {
 _GRADED = ("check", "written")
 #: The phrases of its card that a check holds (:mod:`autograder.authors.cards`), for authors only.
 _CARD = "card"
-#: About how long a laptop takes, where that is long: the page says so. Measured by `bench.seconds`.
+#: About how long a laptop takes, where that is long (see `autograder measure seconds`).
 SECONDS = "seconds"
 #: What is true once a visible check passes, in a sentence: its box says so.
 MEANS = "means"
