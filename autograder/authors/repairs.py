@@ -20,15 +20,12 @@ from autograder.diagnose.catalogue import entries, mistakes
 from autograder.diagnose.diagnosis import Diagnosis, Mistake, diagnose, remaining
 from autograder.diagnose.matrix import Matrix
 from autograder.diagnose.plain_run import PlainRun
+from autograder.grade.failed_exercises import REPAIRS_OF_AN_EXERCISE, SECONDS_OF_A_REPAIR
 from autograder.processes import processes
 from lesson_kit.answer_text import never_used
 from lesson_kit.repair import OTHER_SEED, nearest_repair
 from lesson_kit.setting import in_haste
 from lesson_kit.tensors import one_thread
-
-#: Seconds that the search for a repair may take, as when grading, and one test of a try.
-REPAIR_SECONDS = 2.0
-TEST_SECONDS = 0.5
 
 HEAD = f"{'exercise':40} {'wrong':>6} {'searched':>8} {'mended':>6} {'seconds':>8}"
 
@@ -110,11 +107,13 @@ def is_mended(run: PlainRun, wrong: Implementation, seed: int) -> bool:
             return False
 
     # Of the processor: a busy machine must not make a difference.
-    return bool(nearest_repair(wrong.source, passes, REPAIR_SECONDS, clock=time.process_time))
+    return bool(
+        nearest_repair(wrong.source, passes, REPAIRS_OF_AN_EXERCISE, clock=time.process_time)
+    )
 
 
 def _passes(run: PlainRun, changed: dict[str, str], test: str, inputs: int) -> bool:
-    with time_limit(TEST_SECONDS), in_haste():
+    with time_limit(SECONDS_OF_A_REPAIR), in_haste():
         return run.errors(changed, inputs, [test], as_graded=True)[test] is None
 
 
