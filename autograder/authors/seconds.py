@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 import os
 import re
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
 
+from autograder.build.beside import write_data
 from autograder.build.solved_outputs import SECONDS as LONGEST
 from autograder.course.cell_headers import SECONDS
 from autograder.course.lessons import Lesson
@@ -41,12 +43,14 @@ def seconds_of(lesson: Lesson) -> list[float]:
     clocks = [nbformat.v4.new_code_cell(_CLOCK) for _ in ("begin", *run)]
     page = [clocks[0], *(part for pair in zip(run, clocks[1:], strict=True) for part in pair)]
     os.environ |= {"OWN_PACKAGE": "off", "OMP_NUM_THREADS": "1"}
-    NotebookClient(
-        nbformat.v4.new_notebook(cells=page),
-        timeout=LONGEST,
-        kernel_name="python3",
-        resources={"metadata": {"path": str(lesson.root / "solutions" / lesson.folder)}},
-    ).execute()
+    with tempfile.TemporaryDirectory() as folder:
+        write_data(lesson, Path(folder))
+        NotebookClient(
+            nbformat.v4.new_notebook(cells=page),
+            timeout=LONGEST,
+            kernel_name="python3",
+            resources={"metadata": {"path": folder}},
+        ).execute()
     times = [float(clock.outputs[0]["text"]) for clock in clocks]
     taken = {cell["id"]: end - begin for cell, begin, end in zip(run, times, times[1:])}
     # Without the heading, which is not in the source.

@@ -330,7 +330,10 @@ def seconds(*, lesson: tuple[str, ...], write: bool, course: Path | None) -> int
     for its_lesson in lessons_of(course_at(course), lesson):
         taken = seconds_of(its_lesson)
         long = ", ".join(f"{one:.1f}" for one in taken if one >= FEWEST)
-        print(f"{its_lesson.folder}: {sum(taken):.0f} s; {FEWEST} s or more: {long or 'none'}")
+        print(
+            f"{its_lesson.folder}: {sum(taken):.0f} s; {FEWEST} s or more: {long or 'none'}",
+            flush=True,
+        )
         if write:
             write_seconds(its_lesson.source_path, taken)
     return 0

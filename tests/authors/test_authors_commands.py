@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from autograder.authors import seconds
 from autograder.authors.inputs import Argument, inputs
 from autograder.authors.kinds_of_input import kinds
 from autograder.cli.main import main
@@ -66,6 +68,24 @@ def test_trial(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trial", "--changed", "--exercise", "double"]) == 1
     said = capsys.readouterr().out.splitlines()
     assert "01-tiny double: seed 201: misconception right_after_all is accepted" in said
+
+
+def test_seconds(
+    course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = course / "lessons" / "01-tiny" / "tiny.py"
+    raises = 'raise RuntimeError("a demonstration is not run when grading")'
+    source.write_text(LESSON.replace(raises, "print(sum(range(10**6)))"))
+    assert main(["measure", "seconds", "01"]) == 0
+    assert capsys.readouterr().out.endswith("4 s or more: none\n")
+    before = source.read_text()
+    assert "seconds=" not in before
+    monkeypatch.setattr(seconds, "FEWEST", 0.01)
+    assert main(["measure", "seconds", "01", "--write"]) == 0
+    written = {line for line in source.read_text().splitlines() if " seconds=5" in line}
+    assert '# %% tags=["demonstration"] seconds=5' in written
+    assert not any("check=" in line for line in written)
+    assert re.sub(" seconds=5", "", source.read_text()) == before
 
 
 def test_an_exercise_that_is_not_there(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
