@@ -235,6 +235,8 @@ def lost_metadata(
         released: digest of the text, name and points of each named cell as it was handed out.
     """
     known = {name: (text, points) for text, name, points in released if name}
+    if known.keys() <= {name for *_, name in cells}:
+        return {}  # nothing is lost: no text has to be parsed
     given = {text: name for name, (text, _) in known.items()}
     answers = [name for name in known if not name.startswith(("test_", "written_"))]
     return {

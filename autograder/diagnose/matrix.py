@@ -22,7 +22,7 @@ from importlib import import_module, metadata
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 import threadpoolctl
@@ -42,6 +42,10 @@ from lesson_kit.tensors import installed, torch
 
 if TYPE_CHECKING:
     from autograder.diagnose.plain_run import PlainRun
+
+#: Libraries that are imported when a test first uses them: few draw with seaborn, whose import
+#: takes nearly as long as all else of a run.
+WHEN_USED = ("seaborn",)
 
 #: The modules whose code takes part in making a value; a test watches which ones run.
 MAKE_VALUES = (
@@ -135,6 +139,8 @@ class Matrix:
         if self._run is None:
             from autograder.diagnose.plain_run import PlainRun  # brings all that notebooks import
 
+            for name in WHEN_USED:
+                _import_when_used(name)
             self._run = self._stack.enter_context(PlainRun(self.lesson))
         return self._run
 
@@ -210,6 +216,22 @@ class Matrix:
             error = self.run.errors(dict(answers), seed, [test], as_graded=as_graded)[test]
         evidence = evidence_of(error) if error else ()
         return Outcome(error is None, self.run.points(test, error), evidence)
+
+
+def _import_when_used(name: str) -> None:
+    spec = None if name in sys.modules else find_spec(name)
+    if spec is None:  # or a course has no use for it
+        return
+    stand_in = ModuleType(name)
+
+    def load(attribute: str) -> Any:
+        if sys.modules.get(name) is stand_in:
+            del sys.modules[name]
+        return getattr(import_module(name), attribute)
+
+    stand_in.__getattr__ = load  # type: ignore[method-assign]
+    stand_in.__spec__ = spec
+    sys.modules[name] = stand_in
 
 
 def makers() -> str:

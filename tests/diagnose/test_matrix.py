@@ -198,6 +198,21 @@ class Watched(Matrix):
             sys.setprofile(None)
 
 
+def test_seaborn_is_imported_when_a_cell_draws_with_it(
+    course: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    monkeypatch.setattr(matrix, "WHEN_USED", ("colorsys", "no_such_library"))
+    change(course, "tiny.py", "import numpy as np\n", "import colorsys as cs\nimport numpy as np\n")
+    with Matrix(loaded(course)) as opened:
+        assert not opened.run.stopped
+        assert "rgb_to_hsv" not in vars(sys.modules["colorsys"])
+        red = "def double(x):\n    assert cs.rgb_to_hsv(1, 0, 0) == (0, 1, 1)\n    return 2 * x\n"
+        assert opened.run.errors({"double": red}, 1, ["test_double"])["test_double"] is None
+    assert "rgb_to_hsv" in vars(sys.modules["colorsys"])
+    assert "no_such_library" not in sys.modules
+
+
 def test_the_modules_that_take_part_in_a_value_are_in_its_key() -> None:
     lesson = COURSE.lesson("02")
     # A quarter of the answers, sampled by the commit.
