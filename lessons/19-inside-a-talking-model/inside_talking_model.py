@@ -2443,7 +2443,7 @@ def before_and_after(seed, x, biased):
             return self.layer(x) + self.scale * (x @ self.A.T) @ self.B.T
 
     torch.manual_seed(seed)
-    lora = Change(nn.Linear(6, 4, bias=biased).double(), 2, 0.5)
+    lora = Change(nn.Linear(6, 4, bias=biased), 2, 0.5)
     with torch.no_grad():
         lora.A.copy_(torch.randn(2, 6))
         lora.B.copy_(torch.randn(4, 2))
@@ -2464,7 +2464,7 @@ def before_and_after(seed, x, biased):
 
 
 rng = check_rng()
-x = torch.tensor(rng.normal(size=(3, 6)))
+x = torch.tensor(rng.normal(size=(3, 6))).float()
 for biased in (True, False):
     start, after, moved, trains, still, first, again = before_and_after(int(rng.integers(2**31)), x, biased)
     message = f"A layer {'with' if biased else 'without'} a bias: "
