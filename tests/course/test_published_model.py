@@ -34,7 +34,6 @@ import importlib.util
 found = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name == {PACKAGE!r} else found(name, *rest)
 """
-
 HIDE_CHAT = "from lesson_kit import chat_model\nchat_model.find_spec = lambda name: None"
 #: By the folder of its lesson: how what was published is hidden from it, and what shows it.
 HIDES = {
@@ -98,6 +97,7 @@ def test_without_the_package_everything_runs_and_one_sentence_says_what_to_insta
     NotebookClient(notebook, timeout=900, startup_timeout=300, resources=where).execute()
     printed = " ".join(map(shown, cells))
     assert SHOWN[folder] not in printed
+    assert printed.count(WITHOUT_IT) == 1
     said = re.findall(rf"{WITHOUT_IT}[^.]*`pip install --no-deps ([\w.=-]+)`", printed)
     assert said == [EXTRA if folder.startswith("12") else EXTRAS[1]]
 
